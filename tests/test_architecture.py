@@ -24,7 +24,8 @@ import eqemb
 #: packages of one layer do not import each other. Imports inside functions count. "eqemb" is the
 #: package's `__init__`, which loads public names on first use.
 LAYERS = [
-    {"errors", "article"},
+    {"errors"},
+    {"article"},
     {"checks"},
     {"storage"},
     {"sources", "formula", "kernels"},

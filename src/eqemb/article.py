@@ -7,9 +7,11 @@ in order. `tokenize` is the only place that knows what a word is.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
+
+from eqemb.errors import UsageError
 
 #: The placeholder of an equation in an article's text (U+FFFC, object replacement character).
 EQUATION_MARK = "\ufffc"
@@ -25,6 +27,8 @@ _WORD_PART = r"[^\W_]+(?:[\u0300-\u036f]+[^\W_]*)*"
 _TEXT_TOKEN = re.compile(
     rf"\$[^$]*\$|({EQUATION_MARK})|({_WORD_PART}(?:[-'\u2019\u2010\u2011.]{_WORD_PART})*)"
 )
+#: The same without words.
+_MATH_OR_EQUATION = re.compile(rf"\$[^$]*\$|({EQUATION_MARK})")
 #: The kind of a token by its group.
 _KINDS = {None: "math", 1: "equation", 2: "word"}
 _E = TypeVar("_E")
@@ -40,14 +44,20 @@ class Token(NamedTuple):
     end: int
 
 
-def tokenize(text: str) -> Iterator[Token]:
+def tokenize(text: str, initials: Collection[str] | None = None) -> Iterator[Token]:
     """Yield words, equations and inline mathematics of a text, in order.
+
+    Given `initials`, only words that start with one of these letters.
 
     >>> [token.text for token in tokenize("The norm $|x|$ of a vector")]
     ['The', 'norm', '$|x|$', 'of', 'a', 'vector']
     """
     new = tuple.__new__  # half the time of `Token(...)`; pages tokenise whole articles
-    for match in _TEXT_TOKEN.finditer(text):
+    # words have neither a dollar sign nor a placeholder
+    pattern = _TEXT_TOKEN if initials is None or initials else _MATH_OR_EQUATION
+    for match in pattern.finditer(text):
+        if initials is not None and match.lastindex == 2 and text[match.start()] not in initials:
+            continue
         yield new(Token, (_KINDS[match.lastindex], match[0], *match.span()))
 
 
@@ -68,7 +78,12 @@ def read_tokens(text: str) -> tuple[list[str], list[int]]:
 
 def equation_positions(text: str) -> list[int]:
     """Return the position of every equation's placeholder in a text."""
-    return [match.start() for match in re.finditer(EQUATION_MARK, text)]
+    found: list[int] = []
+    at = text.find(EQUATION_MARK)
+    while at >= 0:
+        found.append(at)
+        at = text.find(EQUATION_MARK, at + 1)
+    return found
 
 
 def interleave(text: str, equations: Iterable[_E]) -> Iterator[str | _E]:
@@ -97,8 +112,38 @@ class Problem:
     detail: str = ""
 
 
+class SymbolOwner:
+    """Something with symbols, which are read when they are asked for.
+
+    What they mean stands in the article's text, which an equation does not have: the library that
+    gives an equation sets `read_symbols`. It is no field of the data model: it is neither stored,
+    compared nor copied.
+    """
+
+    __slots__ = ("read_symbols",)
+    read_symbols: "Callable[[Any], Any]"
+
+    @property
+    def symbols(self) -> Any:
+        """The symbols and what the article says that they mean, as `Library.symbols` returns them.
+
+        Only equations that a library gives have them.
+        """
+        read = getattr(self, "read_symbols", None)
+        if read is None:
+            raise UsageError(
+                "the symbols of this equation are not known: take it from a library, as in"
+                ' library["ARTICLE#4"]'
+            )
+        return read(self)
+
+    def __getstate__(self) -> tuple[None, dict[str, Any]]:
+        slots: dict[str, Any] = object.__getstate__(self)[1]  # type: ignore[index]
+        return None, {name: value for name, value in slots.items() if name != "read_symbols"}
+
+
 @dataclass(slots=True)
-class Equation:
+class Equation(SymbolOwner):
     """One display equation: a numbered row, or a whole unnumbered display."""
 
     article: str

@@ -42,10 +42,10 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_marks_are_left_out() -> None:
     """Positions count tokens without the marks; the asked formula is the one between them."""
     item = symdef.read_item(line("p", SENTENCE, LABELS))
-    assert [token.text for token in item.tokens][:3] == ["where", "SYMBOL", "is"]
+    assert item.words[:3] == ["where", "SYMBOL", "is"]
     assert item.asked == 1
     assert item.definition == {4, 5, 6}
-    assert item.tokens[1].latex == "w"
+    assert item.tokens.latex[1] == "w"
 
 
 def test_measures() -> None:
@@ -80,3 +80,29 @@ def test_errors_of_the_test_half_are_not_listed(bench: Path) -> None:
     assert bench.exists()
     with pytest.raises(SystemExit, match="--half tune"):
         symdef.main(["--errors"])
+
+
+def test_bins_say_how_often_a_confidence_is_right(
+    bench: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One answer, which is right; its confidence differs from 1 by the error."""
+    assert bench.exists()
+    symdef.main(["--bins", "--json"])
+    (row,) = json.loads(capsys.readouterr().out)["bins"]
+    assert (row["answers"], row["right"], row["share"]) == (1, 1, 1.0)
+    assert row["from"] <= row["mean confidence"] < row["to"]
+    error = symdef.calibration_error([row])
+    assert error == pytest.approx(1 - row["mean confidence"])
+    symdef.main(["--bins"])
+    assert f"expected calibration error {error:.3f}" in capsys.readouterr().out
+
+
+def test_intervals_of_shares() -> None:
+    """Wilson's: inside 0 and 1, around the share, narrower with more answers."""
+    low, high = symdef.wilson(8, 10)
+    assert low == pytest.approx(0.490, abs=0.001)
+    assert high == pytest.approx(0.943, abs=0.001)
+    assert symdef.wilson(10, 10)[1] == pytest.approx(1)
+    few, many = symdef.wilson(8, 10), symdef.wilson(80, 100)
+    assert few[0] < many[0] < 0.8 < many[1] < few[1]
+    assert symdef.calibration_error([]) == 0

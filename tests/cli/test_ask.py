@@ -179,3 +179,38 @@ def test_a_misspelt_option_is_not_an_equation(
     assert (done.code, done.out) == (2, "")
     assert "no such option" in done.err
     assert run(command, library, option).code == 2
+
+
+@pytest.mark.parametrize(
+    ("style", "start"),
+    [("csv", "rank,id,number,"), ("bibtex", "@misc{"), ("latex", "% "), ("json", '{"hits": ')],
+)
+@pytest.mark.parametrize("command", ["search", "similar"])
+def test_answers_have_formats(
+    run: Run, library: Path, command: str, style: str, start: str
+) -> None:
+    """Nothing else is printed."""
+    done = run(command, library, "angles#1", "--format", style)
+    assert done.code == 0
+    assert done.out.startswith(start)
+    assert "\r" not in done.out
+
+
+def test_formats_are_checked(run: Run, library: Path) -> None:
+    """An unknown one, and two at once."""
+    assert "choose one of text, json, csv" in run("search", library, "x", "--format", "xml").err
+    both = run("search", library, "cosine", "--json", "--format", "csv")
+    assert both.code == 2
+    assert "contradict" in both.err
+    assert run("search", library, "cosine", "--format", "text").out == (
+        run("search", library, "cosine").out
+    )
+
+
+def test_an_article_is_left_out(run: Run, library: Path) -> None:
+    """And only one kind of match is listed."""
+    found = run("search", library, "cosine", "--without", "documents").out
+    assert "angles#1" in found
+    assert "documents#1" not in found.split("angles#1")[0]
+    done = run("search", library, "cosine unheardof", "--kind", "all words")
+    assert "no matches" in done.err or "no good match" in done.err

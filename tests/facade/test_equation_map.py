@@ -228,7 +228,7 @@ def test_map_is_served(library: Library) -> None:
         page = asked.get("/map?q=cosine")
         assert 'data-query="cosine"' in page.text
         first = asked.get("/v1/search?q=cosine").json()["hits"][0]["id"]
-        assert f'data-id="{first}"' in page.text
+        assert f'href="/equation?name={first.replace("#", "%23")}' in page.text
         refused = asked.get("/map", params={"q": "(" * 50})
         assert refused.status_code == 400
         assert "50 deep" in refused.text

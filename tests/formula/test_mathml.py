@@ -326,3 +326,22 @@ def test_presentation_inside_an_annotation_wins() -> None:
         "</annotation-xml></semantics></math>"
     )
     assert Layout.from_mathml(source).to_slt() == "[V!x]"
+
+
+@pytest.mark.parametrize("latex", FORMULAS)
+def test_symbols_can_be_numbered(latex: str) -> None:
+    """Each letter has the number of its symbol; nothing else of the formula changes."""
+    made = layout(latex)
+    letters = {at: at % 3 for at, node in enumerate(made.nodes()) if node.tag[:2] == "V!"}
+    shown = made.to_mathml(symbols=letters)
+    fromstring(shown)  # noqa: S314 - our own
+    assert shown.count("data-symbol=") == len(letters)
+    assert re.sub(r' data-symbol="\d"', "", shown) == made.to_mathml()
+    assert made.to_mathml(symbols={}) == made.to_mathml()
+
+
+def test_a_numbered_symbol_can_be_marked_too() -> None:
+    """Both attributes stand on its element."""
+    shown = layout("x_i").to_mathml(mark=[0], symbols={0: 7, 1: 2})
+    assert re.search(r'<mi class="eqemb-mark" [^>]* data-symbol="7">x</mi>', shown)
+    assert '<mi data-symbol="2">i</mi>' in shown

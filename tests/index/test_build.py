@@ -1,5 +1,6 @@
 """The index: its version, and its durability on disk."""
 
+import json
 import os
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 from axes import make_library
 from eqemb.errors import EqembError
 from eqemb.facade.library import Library
-from eqemb.index.build import INDEX_VERSION, build_index
+from eqemb.index.build import INDEX_VERSION, READABLE_VERSIONS, build_index
 
 
 @pytest.mark.parametrize(
@@ -32,6 +33,19 @@ def test_an_index_of_another_version_is_refused(
             EqembError, match=f"index of version {found}, .* reads {INDEX_VERSION}: index it again"
         ):
             library.search("cosine")
+
+
+@pytest.mark.parametrize("version", sorted(READABLE_VERSIONS))
+def test_an_index_that_is_a_little_older_is_searched(tmp_path: Path, version: int) -> None:
+    """Its files are the same, and so are the answers."""
+    make_library(tmp_path, model=False).close()
+    with Library.open(tmp_path / "library") as library:
+        place = library.engine.segments[0].folder / "index.json"
+        before = library.search("cosine").to_json()
+        header = json.loads(place.read_text("utf-8"))
+        del library.engine
+        place.write_text(json.dumps(header | {"version": version}), "utf-8")
+        assert library.search("cosine").to_json() == before
 
 
 @pytest.mark.skipif(not hasattr(os, "O_DIRECTORY"), reason="folders cannot be synced here")

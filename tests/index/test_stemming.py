@@ -4,9 +4,11 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from eqemb.index import stemming
-from eqemb.index.stemming import stem
+from eqemb.index.stemming import stem, stem_start
 
 
 @pytest.mark.parametrize(
@@ -77,3 +79,29 @@ def test_threads_do_not_share_the_stemmer(monkeypatch: pytest.MonkeyPatch) -> No
     finally:
         stem.cache_clear()  # it has stems of the stand-in
     assert most == 1
+
+
+ENDINGS = (
+    "", "s", "es", "ies", "ed", "eed", "ing", "y", "ational", "ization", "isation", "ised", "ator",
+    "ness", "fully", "ically", "logi", "ement", "e", "ll", "'s",
+)  # fmt: skip
+
+
+@given(
+    st.lists(
+        st.tuples(st.text("abcdefilnorstuyz25", max_size=6), *[st.sampled_from(ENDINGS)] * 2),
+        min_size=1,
+        max_size=2,
+    )
+)
+def test_words_start_as_their_stems_do(parts: list[tuple[str, str, str]]) -> None:
+    """A line without the start of a stem has no word with it; the first letter never changes."""
+    word = "-".join(map("".join, parts))
+    assert word.startswith(stem_start(stem(word)))
+    assert stem(word)[:1] in ("", word[:1])
+
+
+def test_the_start_of_a_stem_tells_something() -> None:
+    """Enough letters to pass over most lines."""
+    assert stem_start(stem("gradients")) == "gradi"
+    assert stem_start(stem("\u03b1-divergence")) == ""

@@ -11,7 +11,7 @@ from typing import cast
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from eqemb.errors import UsageError
@@ -432,6 +432,11 @@ def outlines_of(folder: Path, outlines: Sequence[Outline]) -> SegmentSource:
 
 
 @given(LATEX, st.lists(LATEX, min_size=1, max_size=6), st.booleans())
+@example(  # rows of the same symbols, with and without others attached to them
+    query="xy_{z_{yy}}z_{y_{z}}",
+    others=["z_{y_{yy}x_{yz}}xzy_{y}", "x_{z_{yz}i_{xx}}y"],
+    inside=True,
+)
 def test_bulk_likeness_equals_the_definition(
     tmp_path_factory: pytest.TempPathFactory,
     query: str,
@@ -456,3 +461,6 @@ def test_bulk_likeness_equals_the_definition(
     assert (outlines.upper_bound(0, np.arange(len(made))) >= np.array(against) - 1e-6).all()
     halves = [likeness(asked, one, renamed=1.0, share=0.5).score for one in made]
     assert alike == pytest.approx(halves)
+    source = outlines_of(tmp_path_factory.mktemp("outlines"), made)
+    whole = AlignmentIndex(IndexSegments([source]))
+    assert whole.likeness(asked, np.arange(len(made)), inside=inside).tolist() == found.tolist()

@@ -68,3 +68,8 @@ def test_the_product_of_a_row_does_not_depend_on_other_rows(
     parts = VectorIndex(np.split(whole, sorted(cuts)))
     assert parts.dot(vector).tolist() == VectorIndex([whole]).dot(vector).tolist()
     assert parts.rows([0, 39, 20]).tolist() == whole[[0, 39, 20]].tolist()
+    every = parts.scores(vector)
+    for some in ([], [0, 39, 20, 20], list(range(39))):
+        rows = np.array(some, np.int64)
+        for index in (parts, VectorIndex([whole])):
+            assert index.scores_of(rows, vector).tolist() == every[rows].tolist()

@@ -119,7 +119,7 @@ def test_a_note_warns_if_similar_equations_disagree(library: Library) -> None:
 def test_the_json_of_a_description(library: Library) -> None:
     """The keys, and the equation as in a hit."""
     found = library.describe("documents#1", 2).to_json()
-    assert list(found) == ["asked", "phrase", "words", "kin", "notes", "reading"]
+    assert list(found) == ["asked", "phrase", "words", "symbols", "kin", "notes", "reading"]
     word = found["words"][0]
     assert list(word) == ["word", "score", "sentence", "sentence_text", "article"]
     assert {"kind": "mark", "text": word["word"]} in word["sentence"]

@@ -13,7 +13,7 @@ import pytest
 from eqemb.article import read_tokens
 from eqemb.errors import UsageError
 from eqemb.facade.library import Library
-from eqemb.formula import layout
+from eqemb.formula import Layout, layout
 from eqemb.formula.likeness import likeness, outline
 from eqemb.formula.shapes import key
 from eqemb.index import structure
@@ -220,6 +220,22 @@ def test_a_formula_among_words(library: Library) -> None:
     """LaTeX between dollars is searched in equations."""
     assert ids(library.search(r"precision $\frac{a}{a+b}$"))[0] == "again#2"
     assert ids(library.search(r"$\cos$"))[0] == "angles#1"
+
+
+def test_a_formula_that_is_repeated_is_compared_once(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A long query of Greek letters would take many seconds; each still counts as often."""
+    compared = []
+    similar_types = library.engine.similar_types
+
+    def count(shape: Layout, *given: Any) -> Any:
+        compared.append(shape.latex)
+        return similar_types(shape, *given)
+
+    monkeypatch.setattr(library.engine, "similar_types", count)
+    library.search("β precision " * 50 + "γ recall")
+    assert len(compared) == 2
 
 
 def test_wildcards_find_what_matches_and_nothing_else(library: Library) -> None:
@@ -487,10 +503,12 @@ def test_the_json_of_a_hit(library: Library) -> None:
             "label",
             "labels",
             "latex",
+            "clean_latex",
             "text",
             "mathml",
         ),
-        *("article", "title", "section", "file", "line", "url", "reference"),
+        *("article", "title", "section", "file", "line", "url"),
+        *("authors", "year", "arxiv", "citation", "reference"),
         *("context", "context_text", "family", "papers"),
     ]
     assert (found["article"], found["number"], found["label"]) == ("angles", "1", "eq:cos")
@@ -653,3 +671,10 @@ def test_nothing_is_similar_to_unknown_symbols(library: Library) -> None:
     assert found.notes == [r"unknown command \foobar: read as a name"]
     with pytest.raises(UsageError):
         library.search("nothere#1")
+
+
+@pytest.mark.parametrize("query", ["softmax(x)", "sigmoid(z)", "softmax(?a)"])
+def test_a_function_of_a_letter_is_no_name_of_an_equation(library: Library, query: str) -> None:
+    """But a tag without digits is, also with the end of an article's name."""
+    assert library.search(query).reading is not None
+    assert library.similar("harmonic(F)")[0].equation.id == "again#1"

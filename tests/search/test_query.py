@@ -180,3 +180,11 @@ def test_edit_distances(one: str, two: str, distance: int) -> None:
     """Two letters that are swapped count once; a limit ends early."""
     assert edit_distance(one, two, 3) == distance
     assert edit_distance("a" * 9, "b", 2) == 3
+
+
+def test_a_word_before_a_parenthesis_in_latex_is_a_name() -> None:
+    """As in ASCII: nobody means the product of the letters."""
+    found = parse_query(r"softmax(QK^T/\sqrt{d_k})V")
+    assert found.formulas == (r"\mathrm{softmax}(QK^T/\sqrt{d_k})V",)
+    assert found.repairs == (r"\mathrm{softmax} instead of softmax",)
+    assert parse_query(r"$\frac{a}{b}(x)$").repairs == ()

@@ -4,11 +4,11 @@ import pytest
 
 from eqemb.search.snippets import (
     Renderer,
+    WordMatcher,
     around_equation,
     around_word,
     inline_math,
     pieces,
-    word_matcher,
 )
 
 
@@ -22,7 +22,7 @@ class Plain(Renderer):
 
 def test_pieces_are_text_marks_math_and_the_equation() -> None:
     """Neighbouring text is one piece; a word is marked in all its forms."""
-    found = pieces("The norms $|x|$ are [equation].", word_matcher(["norm"]), Plain())
+    found = pieces("The norms $|x|$ are [equation].", WordMatcher(["norm"]), Plain())
     assert found == [
         {"kind": "text", "text": "The "},
         {"kind": "mark", "text": "norms"},
@@ -32,6 +32,27 @@ def test_pieces_are_text_marks_math_and_the_equation() -> None:
         {"kind": "equation", "text": "[equation]"},
         {"kind": "text", "text": "."},
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "word", "marked"),
+    [
+        ("Norms normed NORM abnormal", "norm", ["Norms", "normed", "NORM"]),
+        ("\N{KELVIN SIGN}elvin and kelvins", "kelvin", ["\N{KELVIN SIGN}elvin", "kelvins"]),
+        ("Éclair and éclair", "éclair", ["Éclair", "éclair"]),
+        ("a mean-field mean of $mean$ means", "mean", ["mean", "means"]),
+    ],
+)
+def test_words_are_marked_in_either_case(text: str, word: str, marked: list[str]) -> None:
+    """Also those whose first letter is not ASCII, but never a part of a compound or a formula."""
+    found = pieces(text, WordMatcher([word]), Plain())
+    assert [piece["text"] for piece in found if piece["kind"] == "mark"] == marked
+
+
+def test_without_words_only_formulas_are_found() -> None:
+    """Words are not looked at then."""
+    found = pieces("an x of $y$ in [equation], $5", renderer=Plain())
+    assert [piece["kind"] for piece in found] == ["text", "math", "text", "equation", "text"]
 
 
 def test_a_long_formula_is_shown_as_its_source() -> None:

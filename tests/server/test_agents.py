@@ -28,6 +28,7 @@ from eqemb.server.service import Service
 from eqemb.server.workers import WorkerPool
 from server.clients import HOSTILE, make_client
 from server.test_run import running
+from symbol_papers import make_symbol_library
 from synthetic import Run
 
 TOOLS = {
@@ -45,7 +46,7 @@ CALLS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("search_equations", {"query": "cosine similarity", "k": 1}, {}),
     ("similar_equations", {"equation": "angles#1"}, {}),
     ("describe_equation", {"equation": "angles#1", "k": 2}, {"id": "angles#1"}),
-    ("get_equation", {"id": "documents(2.3)"}, {"id": "documents#1", "number": "2.3"}),
+    ("get_equation", {"equation": "documents(2.3)"}, {"id": "documents#1", "number": "2.3"}),
     ("get_article_equations", {"article": "again"}, {"total": 2}),
     ("which_paper_has", {"equation": r"F = \frac{2PR}{P+R}"}, {}),
 ]
@@ -102,7 +103,7 @@ def check_all_tools(server: Any) -> None:
             for name, arguments, expected in CALLS:
                 found = data(await client.call_tool(name, arguments))
                 assert expected.items() <= found.items()
-            failed = await client.call_tool("get_equation", {"id": "nowhere#1"})
+            failed = await client.call_tool("get_equation", {"equation": "nowhere#1"})
             assert failed.is_error
             assert text_of(failed).startswith("no article 'nowhere' in this library")
 
@@ -223,7 +224,7 @@ def test_ids_lead_from_one_tool_to_the_next(pool: WorkerPool) -> None:
         data,
         ask(
             server,
-            ("get_equation", {"id": first["id"]}),
+            ("get_equation", {"equation": first["id"]}),
             ("similar_equations", {"equation": first["id"]}),
             ("which_paper_has", {"equation": first["id"]}),
         ),
@@ -291,9 +292,9 @@ def test_an_article_is_found_by_its_title(pool: WorkerPool) -> None:
         ("search_equations", {"query": "mean", "collection": "nope"}, "no collection 'nope'"),
         ("search_equations", {"query": "mean", "year": "soon"}, "invalid year"),
         ("search_equations", {"query": "mean", "has": ["x"] * 6}, "at most 5"),
-        ("get_equation", {"id": "angles"}, "names the article angles but no equation"),
-        ("get_equation", {"id": "angles#9"}, "angles has no equation #9"),
-        ("get_equation", {"id": "x = y"}, "is not the id of an equation"),
+        ("get_equation", {"equation": "angles"}, "names the article angles but no equation"),
+        ("get_equation", {"equation": "angles#9"}, "angles has no equation #9"),
+        ("get_equation", {"equation": "x = y"}, "is not the id of an equation"),
         ("get_article_equations", {"article": "nothing"}, "no article 'nothing' in this library"),
         ("get_article_equations", {"article": "a"}, "articles have these words"),
         ("describe_equation", {"equation": "words alone"}, "reads as words"),
@@ -337,7 +338,7 @@ def test_no_more_text_than_allowed(folder: Path, snippets: str, words: int) -> N
         data,
         ask(
             make_server(pool),
-            ("get_equation", {"id": "angles#1"}),
+            ("get_equation", {"equation": "angles#1"}),
             ("describe_equation", {"equation": "angles#1"}),
         ),
     )
@@ -377,7 +378,7 @@ def test_results_have_a_largest_size(strange: WorkerPool) -> None:
         ("search_equations", {"query": "weight", "k": tools.MOST_HITS}),
         ("similar_equations", {"equation": "long#1", "k": tools.MOST_HITS}),
         ("describe_equation", {"equation": "long#1", "k": tools.MOST_WORDS}),
-        ("get_equation", {"id": "long#1"}),
+        ("get_equation", {"equation": "long#1"}),
         ("get_article_equations", {"article": "long", "count": tools.MOST_EQUATIONS}),
         ("which_paper_has", {"equation": "long#1", "k": tools.MOST_HITS}),
         ("library_info", {}),
@@ -390,7 +391,7 @@ def test_results_have_a_largest_size(strange: WorkerPool) -> None:
 def test_text_of_papers_is_only_data(strange: WorkerPool) -> None:
     """It is quoted as it is, without characters that hide or reorder text."""
     server = make_server(strange)
-    (found,) = ask(server, ("get_equation", {"id": "evil#1"}))
+    (found,) = ask(server, ("get_equation", {"equation": "evil#1"}))
     answer = data(found)
     assert "<script>" in json.dumps(answer)  # quoted, not repaired: clients show it as text
     assert not set("\u202e\u200b\x1b") & set(text_of(found))
@@ -415,3 +416,31 @@ def test_questions_can_be_sent_to_another_process(pool: WorkerPool) -> None:
     for result in ask(make_server(Recorder()), *((name, given) for name, given, _ in CALLS)):
         data(result)
     assert len(asked) == len(CALLS)
+
+
+def test_symbols_of_an_equation_are_typed_and_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the paper says of each, doubt, and other meanings; no key without a value."""
+    with make_symbol_library(tmp_path) as made:
+        folder = made.folder
+    whole = {}
+    for snippets in ("full", "none"):
+        with Library.open(folder) as library:
+            whole[snippets] = tools.get_equation(Service(library, snippets), "descent#1")
+    assert whole["full"].model_dump()["symbols"] == [
+        {"symbol": "w_{t+1}"},
+        {"symbol": "w_t"},
+        {
+            "symbol": r"\eta",
+            "meaning": "learning rate",
+            "elsewhere": ["noise level of a measurement"],
+        },
+        {"symbol": "L", "meaning": "loss function"},
+    ]
+    assert "symbols" not in whole["none"].model_dump()
+    monkeypatch.setattr(tools, "_MOST_SYMBOLS", 3)
+    monkeypatch.setattr(tools, "_MEANING", 10)
+    with Library.open(folder) as library:
+        short = tools.get_equation(Service(library), "descent#1").symbols
+    assert [one.meaning for one in short] == ["", "", "learning …"]

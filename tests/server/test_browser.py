@@ -2,127 +2,15 @@
 
 import os
 import re
-import shutil
-import threading
-import time
-from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 
-from axes import make_library
-from eqemb.facade.equation_map import map_of
-from eqemb.facade.library import Library
-from eqemb.server.app import make_app
-from eqemb.server.run import bind
-from server.clients import HOSTILE
+from server.browsers import IN_BROWSER, Open, cards
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-uvicorn = pytest.importorskip("uvicorn")
-
-CHROMIUM = os.environ.get("EQEMB_CHROMIUM") or shutil.which("chromium")
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed"),
-]
-
-DEMO = Path(__file__).parents[2] / "src" / "eqemb" / "demo" / "ir"
-Open = Callable[..., Any]
-
-
-class RunningServer:
-    """A server in a thread."""
-
-    def __init__(self, folder: Path) -> None:
-        self._listener = bind("127.0.0.1", 0)
-        self.base = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
-        config = uvicorn.Config(make_app(folder), log_level="error", ws="none")
-        self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(target=self._server.run, args=([self._listener],))
-        self._thread.start()
-        while not self._server.started:
-            time.sleep(0.02)
-
-    def stop(self) -> None:
-        """Stop the server."""
-        self._server.should_exit = True
-        self._thread.join()
-        self._listener.close()
-
-
-def _served(folder: Path) -> Iterator[str]:
-    running = RunningServer(folder)
-    yield running.base
-    running.stop()
-
-
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of a server with the demo articles."""
-    folder = tmp_path_factory.mktemp("page") / "library"
-    with Library.read([DEMO], folder, jobs=1, index=True) as made:
-        map_of(made)
-    yield from _served(folder)
-
-
-@pytest.fixture(scope="module")
-def learned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of a server with a library that has a model."""
-    with make_library(tmp_path_factory.mktemp("learned")) as made:
-        folder = made.folder
-        map_of(made)
-    yield from _served(folder)
-
-
-@pytest.fixture(scope="module")
-def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of a server with a hostile paper."""
-    place = tmp_path_factory.mktemp("hostile")
-    (place / "evil.tex").write_text(HOSTILE, "utf-8")
-    Library.read([place / "evil.tex"], place / "library", jobs=1, index=True).close()
-    yield from _served(place / "library")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """A headless chromium."""
-    with playwright.sync_playwright() as driver:
-        made = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield made
-        made.close()
-
-
-@pytest.fixture
-def open_page(browser: Any) -> Iterator[Open]:
-    """Opens pages; afterwards, asserts that none had errors or sent requests to another host."""
-    contexts, wrong, hosts = [], list[str](), set[str]()
-
-    def opened(address: str, **settings: Any) -> Any:
-        context = browser.new_context(**settings)
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(15_000)
-        page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("request", lambda request: hosts.add(urlsplit(request.url).netloc))
-        page.goto(address)
-        hosts.add(urlsplit(address).netloc)
-        return page
-
-    yield opened
-    for context in contexts:
-        context.close()
-    assert not wrong
-    assert len(hosts) <= 1
-
-
-def cards(page: Any) -> Any:
-    """The hits on a page."""
-    return page.locator("main > ol.hits > .card")
-
+pytestmark = IN_BROWSER
 
 # ------------------------------------------------------------ the main tasks
 
@@ -148,10 +36,10 @@ def test_an_equation_finds_similar_ones(open_page: Open, demo: str) -> None:
     assert panel.locator("math").count() >= 2
     asked = page.locator("a[aria-expanded=true]")
     assert asked.inner_text() == "Similar"
-    inner = panel.locator(".card").first
-    inner.locator("a", has_text="Describe").click()
-    inner.locator(".said li").first.wait_for()
-    panel.get_by_role("link", name="More similar equations").click()
+    panel.locator(".card").first.locator("a", has_text="Describe").click()
+    page.wait_for_url("**/equation?name=*#describe")
+    page.go_back()
+    first.locator(":scope > .panel").get_by_role("link", name="More similar equations").click()
     page.wait_for_url("**/?q=*%23*")
     assert cards(page).count() > 1
 
@@ -171,7 +59,9 @@ def test_an_equation_is_described(open_page: Open, demo: str) -> None:
     page.wait_for_url(f"**/?q={word}")
     assert cards(page).count()
     page.go_back()
-    page.locator(".asked math").wait_for()
+    said.first.wait_for()  # the panel is open again
+    page.go_back()
+    page.locator(".asked .panel").wait_for(state="detached")
     page.go_back()
     page.locator(".welcome").wait_for()
 
@@ -266,12 +156,7 @@ def test_closing_a_panel_keeps_the_focus(open_page: Open, demo: str) -> None:
     page = open_page(f"{demo}/?q=cosine+similarity")
     first = cards(page).first
     first.locator(":scope > .actions a", has_text="Similar").click()
-    inner = first.locator(".panel .card").first
-    inner.locator("a", has_text="Describe").click()
-    inner.locator(".said .word").first.focus()
-    page.keyboard.press("Escape")
-    assert inner.locator(".panel").count() == 0
-    assert focused(page) == "Describe"
+    first.locator(".panel .card .source a").first.focus()
     page.keyboard.press("Escape")
     assert first.locator(".panel").count() == 0
     assert focused(page) == "Similar"
@@ -354,7 +239,7 @@ def test_urls_contain_the_state(open_page: Open, demo: str) -> None:
     page.wait_for_url("**/?q=model")
     page = open_page(f"{demo}/equation?name=cosine%231")
     assert page.locator("#similar .card").count() >= 3
-    assert page.locator("#source code").first.inner_text().startswith("\\label")
+    assert r"\cos" in page.locator("#source code").first.inner_text()
 
 
 def test_filters_can_be_typed(open_page: Open, demo: str) -> None:
@@ -404,8 +289,9 @@ def test_latex_can_be_copied(open_page: Open, demo: str) -> None:
     cards(page).first.locator(".actions a", has_text="LaTeX").click()
     cards(page).first.get_by_role("button", name="Copy").first.click()
     cards(page).first.get_by_role("button", name="Copied").wait_for()
-    assert r"\cos(\vect{x}" in page.evaluate("navigator.clipboard.readText()")
-    assert "@misc{cosine-1" in cards(page).first.locator(".copied").nth(1).inner_text()
+    assert r"\cos(\mathbf{x}" in page.evaluate("navigator.clipboard.readText()")
+    assert r"\cos(\vect{x}" in cards(page).first.locator(".copied").nth(1).inner_text()
+    assert "@misc{cosine-1" in cards(page).first.locator(".copied").last.inner_text()
 
 
 def test_shared_symbols_are_highlighted(open_page: Open, learned: str) -> None:
@@ -454,19 +340,6 @@ def test_failed_requests_are_reported(open_page: Open, demo: str, fetch: str, me
     note = cards(page).first.locator(".panel .note")
     note.wait_for()
     assert note.inner_text() == message
-
-
-def test_article_names_are_encoded_in_urls(open_page: Open, demo: str) -> None:
-    """Characters with a meaning in URLs are escaped."""
-    page = open_page(f"{demo}/?q=cosine")
-    page.evaluate(
-        """() => { window.fetch = async () => new Response(JSON.stringify({ notes: [], words: [
-        { word: "w", score: 1, article: "a/b#c?d", sentence: [{ kind: "text", text: "So." }] }
-        ] })); }"""
-    )
-    cards(page).first.locator(".actions a", has_text="Describe").click()
-    link = cards(page).first.locator(".panel cite a")
-    assert link.get_attribute("href") == "/articles/a/b%23c%3Fd"
 
 
 # ------------------------------------------------------------ the map
@@ -752,7 +625,10 @@ def test_pages_work_without_javascript(open_page: Open, demo: str) -> None:
     assert cards(page).count() == 10
     assert page.locator("#keys").is_hidden()
     cards(page).first.locator(".actions a", has_text="Describe").click()
-    page.wait_for_url("**/equation?name=cosine%231#describe")
+    page.wait_for_url("**/?q=cosine+similarity&open=describe%3Acosine%231#hit-1")
+    assert cards(page).first.locator(".panel .said li").count() == 8
+    cards(page).first.locator(".whole").click()
+    page.wait_for_url("**/equation?name=cosine%231")
     assert page.locator("#describe .said li").count() == 8
 
 

@@ -6,6 +6,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from eqemb.server.views import manual
+from eqemb.server.views.layout import SCRIPTS
 from eqemb.server.views.markup import Html, h
 from server.clients import PAGES, Elements
 
@@ -143,7 +144,7 @@ def test_hostile_text_is_escaped(hostile_client: TestClient, url: str) -> None:
     page = Elements(answer.text)
     assert not page.open
     scripts = [a for tag, a in page.found if tag == "script"]
-    assert scripts == [{"src": "/static/page.js", "defer": None}]
+    assert scripts == [{"src": f"/static/{name}", "defer": None} for name in SCRIPTS]
     names = {tag for tag, _ in page.found}
     assert not names & {"img", "svg", "iframe", "b", "i", "object"}
     for _, attributes in page.found:

@@ -6,11 +6,15 @@ from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
+from hypothesis import given
+from hypothesis import strategies as st
 
+from eqemb.article import EQUATION_MARK
 from eqemb.errors import UsageError
 from eqemb.facade.library import Library
-from eqemb.search.snippets import around_equation, around_word, pieces
+from eqemb.search.snippets import WordMatcher, around_equation, around_word, pieces
 from eqemb.server.app import make_app
+from eqemb.server.article_text import window_of, windows
 from eqemb.server.cache import LRUCache
 from eqemb.server.queries import check_query, single_formula
 from eqemb.server.service import Page, Service, encode_json
@@ -53,7 +57,7 @@ def test_single_formulas_are_recognised(query: str, latex: str | None) -> None:
 
 def test_text_is_split_into_pieces() -> None:
     """Words, mathematics and the position of the equation."""
-    made = pieces("The norm $x$ of [equation] is", lambda word: word == "norm")
+    made = pieces("The norm $x$ of [equation] is", WordMatcher(["norm"]))
     assert [piece["kind"] for piece in made] == [
         *("text", "mark", "text", "math", "text", "equation", "text")
     ]
@@ -65,6 +69,23 @@ def test_text_is_shortened_around_an_equation_or_a_word() -> None:
     assert around_equation("a b c [equation] d e f", 2) == "… b c [equation] d e …"
     assert around_equation("a b [equation]", 0) == ""
     assert around_word("one two three four five six", "fours", 1) == "… three four five …"
+
+
+WORDS_AND_MARKS = st.lists(
+    st.sampled_from(["the", "Norm", "of", "x-y", EQUATION_MARK, "$a$", f"${EQUATION_MARK}$", "$",
+                     "\n", "\n\n"]),
+    max_size=40,
+)  # fmt: skip
+
+
+@given(WORDS_AND_MARKS, st.integers(0, 6))
+def test_the_window_of_one_equation_is_that_among_all(words: list[str], size: int) -> None:
+    """Read from a few paragraphs, or from the whole article."""
+    text = " ".join(words)
+    every = windows(text, size, lambda word: word != "of").words
+    for ordinal in range(1, len(every) + 2):
+        found = window_of(text, ordinal, size, lambda word: word != "of")
+        assert found == (every.get(ordinal, []), len(every))
 
 
 def test_long_articles_are_split_into_parts(tmp_path: Path) -> None:

@@ -175,7 +175,7 @@ def test_etags_depend_on_all_code_of_the_server() -> None:
     """A new version of any view or file invalidates the answers that clients have cached."""
     package = Path(responses.__file__).parent
     digested = {str(path.relative_to(package)) for path in responses.code_files()}
-    assert {"service.py", "views/pages.py", "views/layout.py", "web/page.js"} <= digested
+    assert {"service.py", "views/results.py", "views/layout.py", "web/page.js"} <= digested
 
 
 @pytest.mark.parametrize(

@@ -6,25 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eqemb.article import EQUATION_MARK, Article, Equation
+from eqemb.article import EQUATION_MARK
 from eqemb.symbols import Definition, find_definitions
+from symbol_texts import article, defined
 
 E = EQUATION_MARK
-
-
-def article(text: str, *equations: str, sections: tuple[str, ...] = ()) -> Article:
-    """An article with a text and equations."""
-    made = [
-        Equation("a", number, None, None, [], "equation", number, latex, latex, "", 0, 0)
-        for number, latex in enumerate(equations, 1)
-    ]
-    return Article("a", "a", text=text, sections=list(sections), equations=made)
-
-
-def defined(text: str, *equations: str) -> dict[str, str]:
-    """What a text says about symbols: LaTeX -> definition; without bare types."""
-    found = find_definitions(article(text, *equations))
-    return {one.symbol.latex: one.text for one in found if one.kind != "type"}
 
 
 @pytest.mark.parametrize(
@@ -65,6 +51,9 @@ def defined(text: str, *equations: str) -> dict[str, str]:
         ("The two points $p$ and $q$ differ.", {"p": "points", "q": "points"}),
         ("It needs a binary (sparse) vector $y$ there.", {"y": "binary (sparse) vector"}),
         (r"The noise level ($\sigma$) is low.", {r"\sigma": "noise level"}),
+        ("It lowers the mean delay, $d$, there.", {"d": "mean delay"}),
+        ("It lowers the mean delay, $d$.", {"d": "mean delay"}),
+        ("It lowers the mean delay, $d < 3$.", {}),
         ("They fix $m$ (the mass of the ball) there.", {"m": "mass of the ball"}),
         ("There are scores for each of the $K$ cities.", {"K": "number of cities"}),
         ("$N$: the number of voters", {"N": "number of voters"}),

@@ -5,7 +5,7 @@ import pytest
 from eqemb.article import EQUATION_MARK, Article, Equation
 from eqemb.symbols import Glossary, Meaning, equation_meanings, find_definitions
 from eqemb.symbols.glossary import likeness
-from eqemb.symbols.identifiers import read_term
+from eqemb.symbols.terms import read_term
 
 E = EQUATION_MARK
 

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eqemb.formula import layout
-from eqemb.symbols.identifiers import read_term, symbols_of
+from eqemb.symbols.identifiers import symbols_of
 from eqemb.symbols.model import Symbol
+from eqemb.symbols.terms import read_term
 
 
 def latex_of(latex: str, *roles: str) -> list[str]:

@@ -9,10 +9,17 @@ import typer
 from typer.core import TyperCommand
 
 from eqemb.cli.app import app
-from eqemb.cli.console import output_width, print_json, print_message, without_controls
+from eqemb.cli.console import (
+    output_width,
+    print_export,
+    print_json,
+    print_message,
+    without_controls,
+)
 from eqemb.cli.options import (
     ALL_COLLECTIONS,
     FILTERS,
+    MATCH_FILTERS,
     Count,
     Encoder,
     Json,
@@ -27,6 +34,15 @@ _NAMED_WORDS = 10  # unknown words that are named one by one
 _EQUATION_HELP = "A formula, or a name: ARTICLE#4, ARTICLE(2.3), ARTICLE:label."
 _UNLIKE = "no equation is similar enough to this one"
 _Weak = Annotated[bool, Option("--weak", help="List weak matches even if there is no good one.")]
+_Format = Annotated[
+    str | None,
+    Option(
+        "--format",
+        metavar="FORMAT",
+        help="Print text, json, csv, bibtex (the papers) or latex (the equations).",
+    ),
+]
+_FILE_FORMATS = {"csv": "csv", "bibtex": "bib", "latex": "tex"}
 _EquationArgument = Annotated[str, typer.Argument(metavar="EQUATION", help=_EQUATION_HELP)]
 
 
@@ -61,7 +77,9 @@ class _FormulaCommand(_DashCommand):
 
 def _limits(filters: dict[str, Any]) -> dict[str, Any]:
     """The filters as the library takes them: "all" collections is no filter."""
-    filters["has"] = filters["has"] or ()
+    for name in ("has", "without"):
+        if name in filters:
+            filters[name] = filters[name] or ()
     if filters["collection"] == ALL_COLLECTIONS:
         del filters["collection"]
     return filters
@@ -76,7 +94,7 @@ def _open_encoder(library: Any, name: str | None) -> None:
 
 
 @app.command(cls=_WordsCommand)
-@with_options(FILTERS)
+@with_options(MATCH_FILTERS)
 def search(
     library: LibraryPath,
     words: Annotated[
@@ -89,6 +107,7 @@ def search(
     by: RankBy = "all",
     encoder: Encoder = None,
     weak: _Weak = False,
+    style: _Format = None,
     as_json: Json = False,
     **filters: Any,
 ) -> None:
@@ -96,7 +115,7 @@ def search(
     from eqemb.facade.library import Library
     from eqemb.search.query import check_ranking
 
-    ranking = check_ranking(by)
+    ranking, style = check_ranking(by), _style(style, as_json=as_json)
     with Library.open(library) as opened:
         _open_encoder(opened, encoder)
         answer = opened.search(
@@ -105,11 +124,11 @@ def search(
         _print_unknown("not near any equation", answer)
         is_formula = answer.reading is not None and answer.reading.formula is not None
         reason = _UNLIKE if is_formula else "no equation has enough of these words near it"
-        _print_answer(answer, reason, weak=weak, as_json=as_json)
+        _print_answer(answer, reason, weak=weak, style=style)
 
 
 @app.command(cls=_FormulaCommand)
-@with_options(FILTERS)
+@with_options(MATCH_FILTERS)
 def similar(
     library: LibraryPath,
     equation: Annotated[
@@ -123,7 +142,16 @@ def similar(
     count: Count = 10,
     by: RankBy = "all",
     encoder: Encoder = None,
+    meanings: Annotated[
+        bool,
+        Option(
+            "--meanings",
+            help="Count that symbols mean the same, whatever their letters; for an equation of the"
+            " library.",
+        ),
+    ] = False,
     weak: _Weak = False,
+    style: _Format = None,
     as_json: Json = False,
     **filters: Any,
 ) -> None:
@@ -131,12 +159,15 @@ def similar(
     from eqemb.facade.library import Library
     from eqemb.search.query import check_ranking
 
-    ranking = check_ranking(by)
+    ranking, style = check_ranking(by), _style(style, as_json=as_json)
     with Library.open(library) as opened:
         _open_encoder(opened, encoder)
-        answer = opened.similar(equation, count, by=ranking, encoder=encoder, **_limits(filters))
+        limits = _limits(filters)
+        answer = opened.similar(
+            equation, count, by=ranking, encoder=encoder, meanings=meanings, **limits
+        )
         _print_unknown("not near any equation", answer)
-        _print_answer(answer, _UNLIKE, weak=weak, as_json=as_json)
+        _print_answer(answer, _UNLIKE, weak=weak, style=style)
 
 
 _Members = Annotated[
@@ -165,7 +196,8 @@ def query(
     with Library.open(library) as opened:
         answer = opened.query(plus or [], minus or [], count, **_limits(filters))
         _print_unknown("not in the model", answer)
-        _print_answer(answer, "no equation is near this", as_json=as_json)
+        style = _style(None, as_json=as_json)
+        _print_answer(answer, "no equation is near this", style=style)
 
 
 @app.command(cls=_FormulaCommand)
@@ -199,18 +231,23 @@ def symbols(
     library: LibraryPath,
     equation: Annotated[
         str,
-        typer.Argument(metavar="EQUATION", help="A name: ARTICLE#4, ARTICLE(2.3), ARTICLE:label."),
+        typer.Argument(
+            metavar="EQUATION",
+            help="A name: ARTICLE#4, ARTICLE(2.3), ARTICLE:label; ARTICLE alone for its glossary.",
+        ),
     ],
     as_json: Json = False,
 ) -> None:
     """Show what the symbols of an equation mean.
 
-    The definitions are those of its article; the nearest one counts.
+    The definitions are those of its article; the nearest one counts. For an article, shows all
+    symbols that it defines.
     """
     from eqemb.facade.library import Library
 
     with Library.open(library) as opened:
-        found = opened.symbols(equation)
+        is_article = opened.records.has_article(equation)
+        found = opened.glossary(equation) if is_article else opened.symbols(equation)
     if as_json:
         print_json(found.to_json())
     else:
@@ -307,8 +344,19 @@ def _print_unknown(problem: str, answer: Any) -> None:
         print_message(f"... and {len(answer.unknown) - _NAMED_WORDS} more words")
 
 
-def _print_answer(answer: Any, reason: str, *, weak: bool = True, as_json: bool) -> None:
+def _style(given: str | None, *, as_json: bool) -> str:
+    """The format of an answer; --json is --format json."""
+    known = ("text", "json", *_FILE_FORMATS)
+    if given is not None and given not in known:
+        raise UsageError(f"no format {given!r}: choose one of {', '.join(known)}")
+    if as_json and given not in (None, "json"):
+        raise UsageError(f"--json and --format {given} contradict each other: give one of them")
+    return "json" if as_json else given or "text"
+
+
+def _print_answer(answer: Any, reason: str, *, weak: bool = True, style: str) -> None:
     """Print the hits; without any, or with weak ones only unless `weak`, fail with the reason."""
+    from eqemb.search.exports import EXPORT_FORMATS
     from eqemb.search.results import reading_lines
 
     is_weak = answer.match == "weak"
@@ -318,8 +366,11 @@ def _print_answer(answer: Any, reason: str, *, weak: bool = True, as_json: bool)
     if is_shown or is_weak:
         for note in answer.notes:
             print_message(note)
-    if as_json:
+    if style == "json":
         print_json(answer.to_json() | ({} if is_shown else {"hits": []}))
+    elif style in _FILE_FORMATS:
+        hits = answer.to_json()["hits"] if is_shown else []
+        print_export(EXPORT_FORMATS[_FILE_FORMATS[style]](hits))
     elif is_shown:
         print(without_controls(answer.to_text(output_width())))
     if not is_shown and is_weak:

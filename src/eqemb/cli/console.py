@@ -42,6 +42,11 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, ensure_ascii=sys.stdout.encoding.lower() != "utf-8"))
 
 
+def print_export(text: str) -> None:
+    """Print a file on stdout, with the line ends of this system."""
+    print(without_controls(text.replace("\r\n", "\n")), end="")
+
+
 def first_names(names: list[str], most: int) -> str:
     """The first few of a list of names, with an ellipsis if there are more."""
     return ", ".join(names[:most]) + (", ..." if len(names) > most else "")

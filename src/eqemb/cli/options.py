@@ -154,6 +154,24 @@ FILTERS: Options = {
     ),
     "numbered": (Annotated[bool, Option("--numbered", help="Only numbered equations.")], False),
 }
+#: The filters of a search, which says how equations match.
+MATCH_FILTERS: Options = {
+    **FILTERS,
+    "without": (
+        Annotated[
+            list[str] | None,
+            Option("--without", metavar="ARTICLE", help="Not from this article; repeatable."),
+        ],
+        None,
+    ),
+    "kind": (
+        Annotated[
+            str | None,
+            Option("--kind", help="Only one kind of match, such as 'all words'."),
+        ],
+        None,
+    ),
+}
 
 # -- corpora
 

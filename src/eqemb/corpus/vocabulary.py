@@ -32,6 +32,21 @@ _NOUNS_AND_ADJECTIVES = (
 )  # HanTa uses the tags of the BNC, NLTK those of the Penn Treebank
 _CHUNK = 40  # words tagged at a time
 
+#: Words of titles that are about the paper or the way of writing, not about its subject.
+PAPER_WORDS = frozenset(
+    """
+    work works results result setup settings setting details experiment experiments experimental
+    evaluation empirical problem problems statement definition definitions formulation additional
+    main chapter thesis outline summary conclusion conclusions introduction background appendix
+    overview discussion future source code implementation supplementary material proof proofs
+    notation ablation study studies analysis dataset datasets data example examples exercise
+    exercises methodology method methods approach approaches related preliminaries theorem lemma
+    proposition corollary remark section paper review motivation contribution contributions
+    general simple basic practical theoretical different various using towards based case part
+    technical note notes lecture properties derivation algorithm algorithms
+    """.split()
+)
+
 #: Function words and common words of scientific prose.
 STOP_WORDS = frozenset(
     """

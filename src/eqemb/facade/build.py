@@ -5,6 +5,7 @@ library.json. After a kill at any moment the library is the old one or the new o
 continues the work.
 
     settings.json   the steps that made the library, ending with this change
+    papers.json     authors and dates of papers from arXiv, if known
     sources.json    the files that the papers were read from, and their digests
     manifest.json   the segments of the library
     model/          the library's own model: EqEmb-H with default settings, trained on all papers
@@ -25,7 +26,7 @@ from eqemb.facade.model import INDEXING, READING, ModelPlan, Watch
 from eqemb.index.build import INDEXER, build_vectors
 from eqemb.index.segments import has_index, open_index
 from eqemb.library.executor import WorkerLimits
-from eqemb.library.generations import OpenLibrary, make_folder, switch
+from eqemb.library.generations import OpenLibrary, make_folder, read_state, switch
 from eqemb.library.ingest import (
     Ingest,
     Paths,
@@ -41,6 +42,7 @@ from eqemb.library.ingest import (
     write_report,
     write_run,
 )
+from eqemb.library.papers import write_papers
 from eqemb.library.segments import MERGED, READ, Manifest, SegmentWriter, update_near_pairs
 from eqemb.library.source_record import SourceRecord, keep_source_record
 from eqemb.models.embeddings import own_model
@@ -213,4 +215,8 @@ def switch_generation(folder: Path, generation: Path) -> None:
         (generation / f"{name}.json").unlink(missing_ok=True)
         shutil.rmtree(generation / name, ignore_errors=True)
     shutil.rmtree(generation / "training", ignore_errors=True)
+    state = read_state(folder)
+    before = None if state is None else folder / "generations" / str(state["generation"])
+    with OpenLibrary(folder, generation) as library:
+        write_papers(generation, Path(library.manifest.root), library.records.origins(), before)
     switch(folder, generation)

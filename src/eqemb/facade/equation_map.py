@@ -29,7 +29,7 @@ from eqemb.search.engine import Search
 from eqemb.storage import atomic
 
 #: Version of the files. Increased whenever their content or the computation changes.
-MAP_FORMAT = 3
+MAP_FORMAT = 4
 #: Largest coordinate; the smallest is 0.
 SIDE = 65_535
 #: Largest share of placed points; the layout is computed again if it is exceeded.

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from eqemb.article import Equation
+from eqemb.article import Article, Equation
 from eqemb.errors import EqembError, UnknownKeyError, UsageError
 from eqemb.formula import Layout, layout
 from eqemb.formula.write_latex import to_latex
@@ -28,6 +28,7 @@ from eqemb.search.names import check_not_article, find_equation, looks_like_name
 from eqemb.search.paper import NO_MODEL
 from eqemb.search.query import parse_query
 from eqemb.search.results import Hit
+from eqemb.search.where import SymbolReader
 
 Floats = NDArray[np.float32]
 #: What a question takes: words or a formula, the name of an equation, a hit, or an equation.
@@ -93,7 +94,27 @@ class IndexedLibrary(OpenLibrary):
         found = find_equation(self.records, name)
         if found is None:
             check_not_article(self.records, name)
+            return None
+        found.read_symbols = self.symbol_reader.of
         return found
+
+    def articles(self) -> Iterator[Article]:
+        """Yield every article, in order."""
+        return map(self._with_symbols, super().articles())
+
+    def article(self, name: str) -> Article:
+        """Return an article by its name; the last parts are enough where they are unique."""
+        return self._with_symbols(super().article(name))
+
+    def _with_symbols(self, article: Article) -> Article:
+        for equation in article.equations:
+            equation.read_symbols = self.symbol_reader.of
+        return article
+
+    @cached_property
+    def symbol_reader(self) -> SymbolReader:
+        """What finds the definitions of articles; the latest are kept."""
+        return SymbolReader(self.records.article)
 
     def query_text(self, asked: Asked) -> str:
         """Return the query for a hit or an equation: its name, or its LaTeX if it is not here."""

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from eqemb.article import Equation
 from eqemb.errors import UsageError
 from eqemb.facade.indexed import Asked, IndexedLibrary, check_text
-from eqemb.index.definitions import DefinitionIndex
 from eqemb.index.encoder import EncoderIndex
+from eqemb.search.article_glossary import ArticleGlossary, article_glossary
+from eqemb.search.defined import meaning_weights
 from eqemb.search.describe import Describer, Description
 from eqemb.search.explain import Why, explain
 from eqemb.search.names import check_collection
 from eqemb.search.neighbours import Member, Neighbours, VectorQuery, nearest_words
-from eqemb.search.notation import EquationSymbols, Notation, equation_symbols, find_notation
+from eqemb.search.notation import EquationSymbols, Notation, find_notation
 from eqemb.search.query import Filters, Ranking
 from eqemb.search.results import Answer, Hit
 
@@ -155,6 +156,8 @@ class Library(IndexedLibrary):
         section: str | None = None,
         has: str | Iterable[str] = (),
         numbered: bool = False,
+        without: str | Iterable[str] = (),
+        kind: str | None = None,
     ) -> Answer:
         """Find equations for words.
 
@@ -173,6 +176,9 @@ class Library(IndexedLibrary):
             section: Only equations in sections with these words in the title.
             has: Only equations that contain these symbols or pieces of LaTeX.
             numbered: Only numbered equations.
+            without: Articles whose equations are left out.
+            kind: Only one kind of match: "all words", "some words"; "words and formula", "words
+                only", "formula only"; "same equation", "similar equation".
 
         Returns:
             The hits, best first, with unknown words, notes, and how the query was read (`reading`).
@@ -187,7 +193,9 @@ class Library(IndexedLibrary):
         """
         text = self.query_text(words)
         self.check_name(text)
-        filters = self._filters(collection, article, year, section, has, numbered=numbered)
+        filters = self._filters(
+            collection, article, year, section, has, numbered=numbered, without=without, kind=kind
+        )
         return self.engine.search_words(
             text,
             _check_count(k),
@@ -239,6 +247,9 @@ class Library(IndexedLibrary):
         section: str | None = None,
         has: str | Iterable[str] = (),
         numbered: bool = False,
+        without: str | Iterable[str] = (),
+        kind: str | None = None,
+        meanings: bool = False,
     ) -> Answer:
         r"""Find equations similar to an equation; the filters are those of `search`.
 
@@ -249,6 +260,8 @@ class Library(IndexedLibrary):
             k: The number of hits.
             by: As for `search`.
             encoder: As for `search`; it compares the LaTeX of equations.
+            meanings: Whether it counts that symbols mean the same, whatever their letters. Only
+                for an equation of the library, whose article defines its symbols.
 
         Returns:
             The hits, best first, without the named equation itself.
@@ -263,9 +276,19 @@ class Library(IndexedLibrary):
         """
         text = self.query_text(equation)
         self.equation(text)
-        filters = self._filters(collection, article, year, section, has, numbered=numbered)
+        filters = self._filters(
+            collection, article, year, section, has, numbered=numbered, without=without, kind=kind
+        )
+        used = self._encoder(encoder, by)
+        if meanings:
+            query = self.engine.read_equation(text, used)
+            if query.equation is None:
+                raise UsageError("meanings need an equation of the library: give its name")
+            known = meaning_weights(self.symbols(query.equation.id), self.engine.text)
+            query = query._replace(meanings=known)
+            return self.engine.search_equation(query, _check_count(k), by=by, filters=filters)
         return self.engine.search_similar(
-            text, _check_count(k), by=by, filters=filters, encoder=self._encoder(encoder, by)
+            text, _check_count(k), by=by, filters=filters, encoder=used
         )
 
     def describe(
@@ -280,7 +303,8 @@ class Library(IndexedLibrary):
             by: "all", or "paper" for the words that the paper's ranking gives.
 
         Returns:
-            The words, best first, each with a sentence that uses it.
+            The words, best first, each with a sentence that uses it; for an equation of the
+            library, `symbols`, too.
 
         Examples:
             >>> [word.word for word in library.describe("ir/cosine#1", k=3)]
@@ -289,7 +313,9 @@ class Library(IndexedLibrary):
         """
         text = self.query_text(equation)
         self.equation(text)
-        return self._describer.describe(text, _check_count(k), by=by)
+        found = self._describer.describe(text, _check_count(k), by=by)
+        named = found.equation
+        return found if named is None else replace(found, symbols=self.symbol_reader.of(named))
 
     def symbols(self, equation: Asked) -> EquationSymbols:
         """Find what the symbols of an equation of the library mean.
@@ -305,7 +331,20 @@ class Library(IndexedLibrary):
         found = self.equation(name)
         if found is None:
             raise UsageError(f"{name!r} is not the name of an equation: give one such as ARTICLE#4")
-        return equation_symbols(self.article(found.article), found)
+        return self.symbol_reader.of(found)
+
+    def glossary(self, article: str) -> ArticleGlossary:
+        """Find all symbols that an article defines.
+
+        Args:
+            article: The name of an article.
+
+        Returns:
+            Symbols in alphabetical order, with their meanings, the sentence of each definition,
+            its section and the equation nearest to it.
+
+        """
+        return article_glossary(self.symbol_reader.glossary(self.article_name(article)))
 
     def notation(self, query: str, k: int = 10) -> Notation:
         """Find how the articles denote a thing, or what they mean by a symbol.
@@ -319,11 +358,7 @@ class Library(IndexedLibrary):
 
         """
         check_text(query)
-        return find_notation(self._definitions, query, _check_count(k))
-
-    @cached_property
-    def _definitions(self) -> DefinitionIndex:
-        return DefinitionIndex(self.engine.segments)
+        return find_notation(self.engine.definitions, query, _check_count(k))
 
     def words(self, word: str, k: int = 10) -> Neighbours:
         """Find the words nearest to a word, by the library's model.
@@ -425,12 +460,18 @@ class Library(IndexedLibrary):
         has: str | Iterable[str],
         *,
         numbered: bool,
+        without: str | Iterable[str] = (),
+        kind: str | None = None,
     ) -> Filters:
         """Check filters; for a misspelt article or collection the error suggests similar names."""
         pieces = (has,) if isinstance(has, str) else has
         if not isinstance(pieces, Iterable):
             raise UsageError(f"has must be LaTeX strings, not {has!r}")
-        filters = Filters(collection, article, year, section, tuple(pieces), numbered)
+        names = (without,) if isinstance(without, str) else without
+        if not isinstance(names, Iterable):
+            raise UsageError(f"without must be names of articles, not {without!r}")
+        left = tuple(self.article_name(name) for name in names)
+        filters = Filters(collection, article, year, section, tuple(pieces), numbered, left, kind)
         if filters.article is not None:
             filters = replace(filters, article=self.article_name(filters.article))
         if filters.collection is not None:

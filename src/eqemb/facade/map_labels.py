@@ -5,22 +5,22 @@ point belongs to the nearest label of each level, so that points can come and go
 """
 
 import math
-from collections import Counter, defaultdict
-from collections.abc import Container, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eqemb.index.text_index import TextIndex
+from eqemb.facade.label_words import LabelWords
 from eqemb.search.engine import Search
 
 #: Number of labelled regions at each zoom level, from far to near.
 LEVELS = (14, 56, 180)
 #: Fewest points per labelled region, on average.
 _LEAST_POINTS = 12
-_TOPIC_STEMS, _LABEL_WORDS = 60, 2  # stems that describe a region, and words of its label
-_RARE = 20  # fewest occurrences of a label's word in the text
+#: Words of a label, and the number of regions on one level for each further use of a word.
+_LABEL_WORDS, _REGIONS_PER_USE = 2, 60
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -54,20 +54,23 @@ def count_points(labels: Sequence[Json], places: Array) -> list[int]:
 
 def _labels(questions: Search, places: Floats, equations: Array) -> Iterator[Json]:
     """Yield the labels of every zoom level."""
-    spelt = _spellings(questions.text, questions.segments.live_count)
+    words_of = LabelWords(questions, equations)
     for level, most in enumerate(LEVELS):
         count = min(most, len(places) // _LEAST_POINTS)
         if level and count <= LEVELS[level - 1]:
             return
         regions = [np.flatnonzero(part) for part in _regions(places, max(count, 1))]
-        said = [_said(questions.text, equations[points], spelt) for points in regions]
-        for points, words in zip(regions, _distinctive_stems(said), strict=True):
+        region_of = np.zeros(len(places), np.int64)
+        for number, points in enumerate(regions):
+            region_of[points] = number
+        chosen = _distinctive_stems(words_of.weights(region_of))
+        for points, words in zip(regions, chosen, strict=True):
             if not words:
                 continue
             middle = np.median(places[points], axis=0)
             near = points[((places[points] - middle) ** 2).sum(axis=1).argmin()]
             yield {
-                "words": [spelt[word] for word in words],
+                "words": [words_of.spelling[word] for word in words],
                 "x": int(places[near, 0]),
                 "y": int(places[near, 1]),
                 "level": level,
@@ -102,37 +105,28 @@ def _closest(places: Floats, centres: Floats) -> Array:
     return np.concatenate(parts)
 
 
-def _said(text: TextIndex, equations: Array, spelt: Container[str]) -> dict[str, float]:
-    """Return the weights of the stems that best describe the equations of a region."""
-    topic = text.topic(equations.tolist(), [1.0] * len(equations), _TOPIC_STEMS)
-    return {stem: weight for stem, weight in topic.items() if stem in spelt}
+def _distinctive_stems(said: list[dict[str, float]]) -> list[list[str]]:
+    """Return for each region the stems by which it differs most from all regions together.
 
-
-def _distinctive_stems(said: list[dict[str, float]]) -> Iterator[list[str]]:
-    """Yield for each region the stems by which it differs most from all regions together."""
+    A stem labels one region only, or a few where there are many, those that it suits best: labels
+    that say the same do not tell regions apart. Every region gets a first stem before any gets a
+    second.
+    """
     mean: dict[str, float] = defaultdict(float)
     for stems in said:
         for stem, weight in stems.items():
             mean[stem] += weight / len(said)
-    for stems in said:
-        # contribution to the KL divergence from the mean; with a single region, the weight
-        worth = {stem: (w * math.log(w / mean[stem]), w) for stem, w in stems.items()}
-        ranked = sorted(worth, key=lambda stem: (-worth[stem][0], -worth[stem][1], stem))
-        yield ranked[:_LABEL_WORDS]
-
-
-def _spellings(text: TextIndex, equations: int) -> dict[str, str]:
-    """Return the most frequent word of each stem; rare stems are left out."""
-    counts: Counter[tuple[str, str]] = Counter()
-    for part in text.parts:
-        often = np.bincount(part.tokens, minlength=len(part.stem_of)).tolist()
-        for row, count in enumerate(often):
-            if count:
-                counts[part.stems[int(part.stem_of[row])], part.words[row]] += count
-    totals: Counter[str] = Counter()
-    best: dict[str, tuple[int, str]] = {}
-    for (stem, word), count in counts.items():
-        totals[stem] += count
-        best[stem] = min(best.get(stem, (0, "")), (-count, word))
-    least = min(_RARE, equations // 50)  # fewer in a small library
-    return {stem: word for stem, (_, word) in best.items() if totals[stem] >= least}
+    # contribution to the KL divergence from the mean; with a single region, the weight
+    pairs = sorted(
+        (-weight * math.log(weight / mean[stem]), -weight, stem, region)
+        for region, stems in enumerate(said)
+        for stem, weight in stems.items()
+    )
+    chosen: list[list[str]] = [[] for _ in said]
+    free: dict[str, int] = defaultdict(lambda: 1 + len(said) // _REGIONS_PER_USE)
+    for count in range(1, _LABEL_WORDS + 1):
+        for _, _, stem, region in pairs:
+            if free[stem] and stem not in chosen[region] and len(chosen[region]) < count:
+                chosen[region].append(stem)
+                free[stem] -= 1
+    return chosen

@@ -1,7 +1,7 @@
 """`layout(latex)` makes a `Layout`: the tree of an equation, its units and its output forms."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal
 
 from eqemb.formula import tree, unicode
@@ -115,9 +115,18 @@ class Layout:
                 end = node
         return tree.to_slt(self.root, end if end is not self.root else None, rename)
 
-    def to_mathml(self, *, display: bool = True, mark: Iterable[int] = ()) -> str:
-        """MathML for browsers; nodes whose index is in `mark` get the class `eqemb-mark`."""
-        return to_mathml(self.root, self.punctuation, display=display, mark=mark)
+    def to_mathml(
+        self,
+        *,
+        display: bool = True,
+        mark: Iterable[int] = (),
+        symbols: Mapping[int, int] | None = None,
+    ) -> str:
+        """MathML for browsers; nodes whose index is in `mark` get the class `eqemb-mark`.
+
+        Nodes whose index is in `symbols` get its value as the attribute `data-symbol`.
+        """
+        return to_mathml(self.root, self.punctuation, display=display, mark=mark, symbols=symbols)
 
     def to_text(self, mark: Iterable[int] = (), around: tuple[str, str] = ("⟦", "⟧")) -> str:
         """One line of Unicode for terminals; nodes whose index is in `mark` are put in `around`."""

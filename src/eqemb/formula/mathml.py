@@ -1,12 +1,13 @@
 """Write the layout tree as MathML that browsers show without scripts or special fonts.
 
-Any node can be marked: it gets the class `eqemb-mark` and a background. Hints of the tree (spaces,
+Any node can be marked: it gets the class `eqemb-mark` and a background; or a number, which becomes
+the attribute `data-symbol`. Hints of the tree (spaces,
 stretching fences, line breaks) are used if the source gave them; a tree read from a bracket
 string has none.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from itertools import chain
 from typing import Any
@@ -34,25 +35,37 @@ _THIN = '<mspace width="0.1667em"/>'
 
 
 def to_mathml(
-    root: Node | None, tail: str = "", *, display: bool = True, mark: Iterable[int] = ()
+    root: Node | None,
+    tail: str = "",
+    *,
+    display: bool = True,
+    mark: Iterable[int] = (),
+    symbols: Mapping[int, int] | None = None,
 ) -> str:
-    """A `math` element; `tail` is punctuation after it, `mark` are indices of nodes."""
-    writer = _MathmlWriter(root, mark)
+    """A `math` element; `tail` is punctuation after it, `mark` are indices of nodes.
+
+    `symbols` maps indices of nodes to the numbers of symbols.
+    """
+    writer = _MathmlWriter(root, mark, symbols or {})
     body = writer.lines(root, tail)
     style = ' display="block"' if display else ""
     return f'<math xmlns="http://www.w3.org/1998/Math/MathML"{style}>{body}</math>'
 
 
 class _MathmlWriter:
-    def __init__(self, root: Node | None, mark: Iterable[int]) -> None:
+    def __init__(self, root: Node | None, mark: Iterable[int], symbols: Mapping[int, int]) -> None:
         places = set(mark)
-        self.marked: set[int] = set()
-        if places:
-            self.marked = {id(node) for i, node in enumerate(walk(root)) if i in places}
+        self.added: dict[int, str] = {}  # by the id of a node
+        if places or symbols:
+            for i, node in enumerate(walk(root)):
+                marked = _MARK_ATTRIBUTES if i in places else ""
+                number = f' data-symbol="{symbols[i]}"' if i in symbols else ""
+                if marked or number:
+                    self.added[id(node)] = marked + number
         self.depth = 0
 
     def attributes(self, node: Node) -> str:
-        return _MARK_ATTRIBUTES if id(node) in self.marked else ""
+        return self.added.get(id(node), "")
 
     def lines(self, root: Node | None, tail: str) -> str:
         """The whole formula; rows that the source broke and aligned become a table."""

@@ -33,6 +33,8 @@ _KEPT = re.compile(
     r"(\\(?:operatorname|text\w*|math\w*|mbox|begin|end|label|tag)\*?\s*\{[^{}]*\}|\\(?:[a-zA-Z]+|.))",
     re.DOTALL,
 )
+#: A word before a parenthesis: in LaTeX a product of letters, but nobody types one of four letters.
+_FUNCTION_NAME = re.compile(r"(?<![\\a-zA-Z{])([A-Z]?[a-z]{4,})(?=\s*(?:\\left\s*)?\()")
 _TYPED_COMMAND = re.compile(r"\\([a-zA-Z]+)")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _SIDED = re.compile(r"\\(left|right)(?![a-zA-Z])\s*(\.)?")
@@ -67,7 +69,10 @@ def read_typed(text: str) -> TypedFormula:
     text = _LACKS_BACKSLASH.sub(r"\\\1", text)
     if not is_latex(text):
         return TypedFormula(read_unicode(text))
-    latex, repairs = _complete(text), list[str]()
+    latex = _complete(text)
+    names = dict.fromkeys(_FUNCTION_NAME.findall(_KEPT.sub(" ", latex)))
+    latex = _FUNCTION_NAME.sub(r"\\mathrm{\1}", latex)
+    repairs = [f"\\mathrm{{{name}}} instead of {name}" for name in names]
     unknown: list[str] = []
     for name in dict.fromkeys(_TYPED_COMMAND.findall(latex)):
         if name in MATHEMATICS or name in ("begin", "end"):

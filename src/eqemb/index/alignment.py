@@ -6,13 +6,11 @@
     alignment.pointers.npy    for each type where its symbols and rows start, and how many symbols
                              it has in all
 
-`formula.likeness` defines the score. Here one NumPy step aligns one symbol of the query with every
-symbol of every candidate, and the traceback is done for each candidate alone: the same scores in a
-tenth of the time.
+`formula.likeness` defines the score; `row_alignment` aligns all types at once.
 """
 
 import json
-from collections import Counter
+from collections.abc import Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -21,29 +19,17 @@ from threading import Lock
 import numpy as np
 
 from eqemb.formula.likeness import (
-    KIND,
-    MAX_SYMBOLS,
-    NEIGHBOURS,
     QUERY,
     RENAMED,
-    SAME,
-    UNLIKE,
     Outline,
     OutlineRow,
     is_letter,
-    match_letters,
 )
 from eqemb.index.postings import Array, ArrayWriter, load_array
+from eqemb.index.row_alignment import AlignedPairs, Candidates, align, tag_kind
 from eqemb.index.segments import IndexSegments
 
 _TYPES_AT_ONCE = 20_000
-_NO_MATCH = -(10**6)
-#: More than the rows of an equation can be worth, so that one running maximum keeps rows apart.
-_ROW_OFFSET = 2 * MAX_SYMBOLS * SAME
-# The best step at each place of the alignment: skip the other's symbol, skip the query's symbol, or
-# match both; added to that, whether the match continues the match before it.
-_SKIP_OTHER, _SKIP_QUERY, _MATCH, _JOINS = 0, 1, 2, 4
-_Pairs = list[tuple[int, int, bool]]
 
 
 class AlignmentWriter:
@@ -113,6 +99,13 @@ class AlignmentSegment:
         found: Array = self._rows[self._pointers[kind, 1] : self._pointers[kind + 1, 1]]
         return found
 
+    def read_all(self, types: Array) -> tuple[Array, Array, Array, Array]:
+        """Return symbols and rows of types, and how many of both each type has."""
+        starts, stops = self._pointers[types], self._pointers[types + 1]
+        places = (_spans(starts[:, at], stops[:, at])[1] for at in (0, 1))
+        symbols, rows = (of[at] for of, at in zip((self._symbols, self._rows), places, strict=True))
+        return symbols, rows, stops[:, 0] - starts[:, 0], stops[:, 1] - starts[:, 1]
+
     def containing(self, piece: Outline, types: Array) -> Array:
         """Return those of the types that contain a piece: its symbols, joined as in the piece.
 
@@ -161,7 +154,7 @@ class AlignmentIndex:
         self.parts = [AlignmentSegment(part.folder) for part in segments]
         self._ids: dict[str, int] = {}
         self._tags: list[str] = []
-        self._kinds = np.empty(0, np.uint8)
+        self._kinds, self._letters = np.empty(0, np.uint8), np.empty(0, bool)
         self._id_maps: dict[int, Array] = {}
         self._reading = Lock()
 
@@ -173,8 +166,10 @@ class AlignmentIndex:
                 ids = [self._ids.setdefault(tag, len(self._ids)) for tag in tags]
                 new = list(islice(self._ids, len(self._tags), None))
                 self._tags += new
-                kinds = np.array([_kind(tag) for tag in new], np.uint8)
+                kinds = np.array([tag_kind(tag) for tag in new], np.uint8)
                 self._kinds = np.append(self._kinds, kinds)
+                letters = np.array([is_letter(tag) for tag in new], bool)
+                self._letters = np.append(self._letters, letters)
                 self._id_maps[number] = np.array(ids, np.int32)
         return self._id_maps[number]
 
@@ -183,6 +178,20 @@ class AlignmentIndex:
         segment, own = self._segments.of_type(kind)
         part = self.parts[segment.number]
         return self._id_map(segment.number)[part.symbols(own)], part.rows(own)
+
+    def read_all(self, types: Sequence[int]) -> tuple[Array, Array, Array, Array]:
+        """Return symbols and rows of types, and how many of both each type has."""
+        if len(self.parts) == 1:
+            part, kinds = self.parts[0], np.asarray(types, np.int64)
+            symbols, table, sizes, counts = part.read_all(kinds)
+            return self._id_map(0)[symbols], table, sizes, counts
+        read = [self.read(kind) for kind in types]
+        return (
+            np.concatenate([symbols for symbols, _ in read]),
+            np.concatenate([rows for _, rows in read]),
+            np.array([len(symbols) for symbols, _ in read]),
+            np.array([len(rows) for _, rows in read]),
+        )
 
     def tag_names(self, ids: list[int]) -> list[str]:
         """Return the names of symbols that were read."""
@@ -225,60 +234,62 @@ class AlignmentIndex:
         found = np.zeros(len(types))
         if not query.rows or not len(types):
             return found
-        read = [self.read(kind) for kind in types.tolist()]
-        candidates = _Candidates([symbols for symbols, _ in read], [rows for _, rows in read])
-        alignment = _align(query, candidates, self._ids, self._kinds)
-        pairs = [alignment.pairs(number, inside=inside) for number in range(len(types))]
+        candidates = Candidates(*self.read_all(types.tolist()))
+        alignment = align(query, candidates, self._ids, self._kinds, inside=inside)
         sizes = share * query.size + (1 - share) * self.sizes[types]
-        return self._worth(query, candidates.symbols, pairs, renamed) / (2 * sizes)
+        return self._worth(query, candidates.symbols, alignment.pairs(), renamed) / (2 * sizes)
 
     def upper_bound(self, one: int, others: Array) -> Array:
         """Return an upper bound of the likeness of a type and others, letters renamed.
 
         It counts the symbols that both have, where any letter matches any other.
         """
-        read = [self._classes_of(kind) for kind in (one, *others.tolist())]
-        most = int(max((found.max(initial=0) for found in read), default=0)) + 1
-        bags = np.stack([np.bincount(found, minlength=most) for found in read])
+        symbols, _, sizes, _ = self.read_all([one, *others.tolist()])
+        classes = np.where(self._letters[symbols], 0, symbols + 1)  # all letters as the symbol 0
+        most, count = int(classes.max(initial=0)) + 1, len(sizes)
+        owners = np.repeat(np.arange(count) * most, sizes)
+        bags = np.bincount(owners + classes, minlength=count * most).reshape(count, most)
         shared = np.minimum(bags[0], bags[1:]).sum(axis=1)
         bound: Array = 2 * shared / (self.sizes[one] + self.sizes[others])
         return bound
 
-    def _classes_of(self, kind: int) -> Array:
-        """Return the symbols of a type, with all letters as the symbol 0."""
-        symbols = self.read(kind)[0]
-        is_letters = np.array([is_letter(self._tags[tag]) for tag in symbols.tolist()], bool)
-        return np.where(is_letters, 0, symbols + 1)
-
-    def _worth(self, query: Outline, symbols: Array, pairs: list[_Pairs], renamed: float) -> Array:
+    def _worth(self, query: Outline, symbols: Array, pairs: AlignedPairs, renamed: float) -> Array:
         """Return the worth of each candidate's pairs once the renaming of letters is decided."""
         size = len(self._tags)
         mine = sorted({tag for row in query.rows for tag in row.tags})
         number = {tag: place for place, tag in enumerate(mine)}
         own = np.array([number[tag] for row in query.rows for tag in row.tags])
-        flat = np.array([pair for found in pairs for pair in found], np.int64).reshape(-1, 3)
-        owner = np.repeat(np.arange(len(pairs)), [len(found) for found in pairs])
         # pairs of the same two symbols count together
-        codes = (owner * len(mine) + own[flat[:, 0]]) * size + symbols[flat[:, 1]]
+        codes = (pairs.owners * len(mine) + own[pairs.mine]) * size + symbols[pairs.others]
         codes, where, met = np.unique(codes, return_inverse=True, return_counts=True)
-        worth = np.bincount(where, 1 + flat[:, 2], minlength=len(codes))
-        total, total_renamed = np.zeros(len(pairs)), np.zeros(len(pairs))
-        letters: list[Counter[tuple[str, str]]] = [Counter() for _ in pairs]
-        others: list[tuple[int, tuple[str, str], float]] = []
-        for code, count, value in zip(codes.tolist(), met.tolist(), worth.tolist(), strict=True):
-            rest, other = divmod(code, size)
-            candidate, one = divmod(rest, len(mine))
-            pair = mine[one], self._tags[other]
-            if pair[0] == pair[1]:
-                total[candidate] += value
-            if is_letter(pair[0]) and is_letter(pair[1]):
-                letters[candidate][pair] = count
-                if pair[0] != pair[1]:
-                    others.append((candidate, pair, value))
-        names = [match_letters(found) for found in letters]
-        for candidate, (one, two), value in others:
-            if names[candidate].get(one) == two:
-                total_renamed[candidate] += value
+        worth = np.bincount(where, 1 + pairs.joins, len(codes))
+        rest, other = np.divmod(codes, size)
+        candidate, one = np.divmod(rest, len(mine))
+        same = np.array([self._ids.get(tag, -1) for tag in mine])[one] == other
+        total = np.bincount(candidate, worth * same, pairs.candidates)
+        letters = np.array([is_letter(tag) for tag in mine])[one] & self._letters[other]
+        between = np.flatnonzero(letters)
+        # letters are matched one to one, in the order of `formula.likeness.match_letters`
+        known, place = np.unique(other[between], return_inverse=True)
+        names = np.argsort(np.argsort([self._tags[tag] for tag in known.tolist()]))[place]
+        by = (names, one[between], ~same[between], -met[between], candidate[between])
+        order = between[np.lexsort(by)]
+        matched: list[int] = []
+        taken: set[tuple[int, int]] = set()
+        ranked = (
+            order.tolist(),
+            candidate[order].tolist(),
+            one[order].tolist(),
+            other[order].tolist(),
+        )
+        for at, of, letter, name in zip(*ranked, strict=True):
+            if (of, letter) not in taken and (of, -1 - name) not in taken:
+                taken.add((of, letter))
+                taken.add((of, -1 - name))
+                matched.append(at)
+        chosen = np.array(matched, np.int64)
+        chosen = chosen[~same[chosen]]
+        total_renamed = np.bincount(candidate[chosen], worth[chosen], pairs.candidates)
         # sums of integers: the order of symbols, which differs among segments, has no effect
         made: Array = total + renamed * total_renamed
         return made
@@ -289,149 +300,3 @@ def _spans(starts: Array, stops: Array) -> tuple[Array, Array]:
     lengths = stops - starts
     span = np.repeat(np.arange(len(starts)), lengths)
     return span, np.arange(len(span)) + np.repeat(starts - np.cumsum(lengths) + lengths, lengths)
-
-
-def _kind(tag: str) -> int:
-    """Return 1 for letters and names, 2 for numbers, 0 for the rest."""
-    return {"V!": 1, "N!": 2}.get(tag[:2], 0)
-
-
-class _Candidates:
-    """Candidates side by side: flat rows, each with one place more than it has symbols."""
-
-    def __init__(self, symbols: list[Array], rows: list[Array]) -> None:
-        table = np.concatenate(rows).astype(np.int32)
-        self.counts = np.array([len(part) for part in rows])
-        self.first = np.r_[0, np.cumsum(self.counts)]  # the first row of each candidate
-        self.symbols = np.concatenate(symbols)
-        lengths = table[:, 2]
-        self.starts = np.r_[0, np.cumsum(lengths + 1)]  # start of each row
-        self.ends = self.starts[1:] - 1
-        self.size = int(self.starts[-1])
-        row = np.arange(len(table))
-        place = np.arange(len(self.symbols)) + np.repeat(row, lengths) + 1
-        self.places = place  # of each symbol
-        self.offsets = np.repeat(row * _ROW_OFFSET, lengths + 1).astype(np.int32)
-        # the place of the symbol that each row is attached to
-        before = np.r_[0, np.cumsum([len(part) for part in symbols])][:-1]
-        self.edges = table[:, 0]
-        self.owners = place[
-            np.minimum(np.repeat(before, self.counts) + table[:, 1], len(place) - 1)
-        ]
-
-    def children(self, edge: str) -> Array:
-        """Return for each place the row attached to an edge there, else the number of rows."""
-        found = np.full(self.size, len(self.ends))
-        rows = np.flatnonzero(self.edges == ord(edge))
-        found[self.owners[rows]] = rows
-        return found
-
-
-class _Alignment:
-    """A query aligned with every candidate."""
-
-    def __init__(self, query: Outline, candidates: _Candidates) -> None:
-        self._query, self._candidates, self._rows = query, candidates, len(candidates.ends)
-        #: for each row of the query the best step at each place, one line for each symbol
-        self.steps: list[list[bytes]] = [[] for _ in query.rows]
-        #: and its worth beside each row of the candidates; 0 beside no row
-        self.worth = np.zeros((len(query.rows), len(candidates.ends) + 1), np.int32)
-        #: for each edge the row that is attached to each place
-        self.children = {edge: candidates.children(edge) for edge in _edges(query)}
-        self._starts = candidates.starts.tolist()
-        self._first = [0]  # the number of the first symbol of each row of the query
-        for row in query.rows:
-            self._first.append(self._first[-1] + len(row.tags))
-
-    def pairs(self, number: int, *, inside: bool) -> _Pairs:
-        """Trace back the pairs of a candidate: query symbol, other symbol, whether they join."""
-        first, count = int(self._candidates.first[number]), int(self._candidates.counts[number])
-        found: _Pairs = []
-        if not count:
-            return found
-        row = first + int(self.worth[0, first : first + count].argmax()) if inside else first
-        waiting = [(0, row)]
-        for mine, other in waiting:  # grows during the loop
-            steps, hanging = self.steps[mine], self._query.rows[mine].hanging
-            start, at, symbol = self._starts[other], self._starts[other + 1] - 1, len(steps)
-            first, joins = self._first[mine], False
-            while symbol and at > start:
-                step = steps[symbol - 1][at]
-                # the pair that another one joins is a match, even if another step was as good
-                if joins or step & _MATCH:
-                    symbol, joins = symbol - 1, step & _JOINS > 0
-                    found.append((first + symbol, at - other - 1, joins))
-                    for edge, below in hanging[symbol].items():
-                        under = int(self.children[edge][at])
-                        if under < self._rows:
-                            waiting.append((below, under))
-                    at -= 1
-                elif step & _SKIP_QUERY:
-                    symbol -= 1
-                else:
-                    at -= 1
-        return found
-
-
-def _edges(query: Outline) -> set[str]:
-    return {edge for row in query.rows for below in row.hanging for edge in below}
-
-
-def _align(
-    query: Outline, candidates: _Candidates, ids: dict[str, int], kinds: Array
-) -> _Alignment:
-    """Align the rows of a query, the last first, with all rows of the candidates."""
-    made = _Alignment(query, candidates)
-    tags, of_kind = np.full(candidates.size, -1, np.int32), np.zeros(candidates.size, np.uint8)
-    tags[candidates.places] = candidates.symbols
-    of_kind[candidates.places] = kinds[candidates.symbols]
-    values: dict[str, Array] = {}
-    for tag in {tag for row in query.rows for tag in row.tags}:
-        value = np.full(candidates.size, UNLIKE, np.int32)
-        if _kind(tag):
-            value[of_kind == _kind(tag)] = KIND
-        value[tags == ids.get(tag, -2)] = SAME
-        values[tag] = value
-    for number in range(len(query.rows) - 1, -1, -1):
-        row = query.rows[number]
-        best = np.zeros(candidates.size, np.int32)
-        met = np.full(candidates.size, _NO_MATCH, np.int32)
-        met[candidates.starts[:-1]] = 0
-        for tag, hanging in zip(row.tags, row.hanging, strict=True):
-            value = values[tag]
-            for edge, below in hanging.items():
-                value = value + made.worth[below][made.children[edge]]
-            best, met, steps = _step(value, best, met, candidates)
-            made.steps[number].append(steps.tobytes())
-        made.worth[number, :-1] = best[candidates.ends]
-    return made
-
-
-def _step(
-    value: Array, best: Array, met: Array, candidates: _Candidates
-) -> tuple[Array, Array, Array]:
-    """Align one more symbol of a row with every symbol of the candidates.
-
-    `best` and `met` are those of `formula.likeness`, at every place of every row.
-    """
-    joined = _shifted(met) + NEIGHBOURS
-    before = _shifted(best)
-    joins = joined > before
-    meeting = value + np.maximum(joined, before)
-    meeting[candidates.starts[:-1]] = _NO_MATCH
-    # the best so far in each row: offsets keep rows apart in one running maximum
-    now = np.maximum.accumulate(np.maximum(best, meeting) + candidates.offsets) - candidates.offsets
-    left = _shifted(now)
-    left[candidates.starts[:-1]] = 0
-    steps = (left < best).astype(np.uint8)  # _SKIP_QUERY or _SKIP_OTHER
-    steps[meeting > np.maximum(left, best)] = _MATCH
-    # recorded at every place, since a pair may be followed by one that joins it
-    steps |= np.where(joins, np.uint8(_JOINS), np.uint8(0))
-    return now, meeting, steps
-
-
-def _shifted(values: Array) -> Array:
-    out = np.empty_like(values)
-    out[0] = 0
-    out[1:] = values[:-1]
-    return out

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,5 +75,22 @@ class BaseVectors:
 
     def like_words(self, words: Iterable[str]) -> Floats | None:
         """Return the cosine of every type with words; None where the model knows none."""
-        vector = self._model.stems_vector(dict.fromkeys(map(stem, words), 1.0))
+        vector = self._words_vector(words)
         return self._types.scores(vector) if vector.any() else None
+
+    def rank(
+        self, words: Iterable[str], types: NDArray[Any], wanted: NDArray[np.bool_]
+    ) -> Floats | None:
+        """Return the cosine of wanted equations with words, 0 for others; None as `like_words`.
+
+        `types` are the types of all equations.
+        """
+        vector = self._words_vector(words)
+        if not vector.any():
+            return None
+        found, rows = np.zeros(len(types), np.float32), np.flatnonzero(wanted)
+        found[rows] = self._types.scores_of(types[rows], vector)
+        return found
+
+    def _words_vector(self, words: Iterable[str]) -> Floats:
+        return self._model.stems_vector(dict.fromkeys(map(stem, words), 1.0))

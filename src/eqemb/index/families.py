@@ -83,20 +83,22 @@ class FamilyIndex:
 
     def _find_members(self, kind: int) -> list[int]:
         own = self._sharing(self._keys, kind)
-        near = np.setdiff1d(self._sharing(self._near, kind), own)
-        if len(near):
-            own = np.union1d(own, self._nearly_equal(kind, near))
-        found: list[int] = own.tolist()
-        return found
+        near = self._sharing(self._near, kind) - own
+        if near:
+            own.update(self._nearly_equal(kind, np.array(sorted(near))).tolist())
+        return sorted(own)
 
-    def _sharing(self, parts: "list[_TypeKeys]", kind: int) -> Array:
+    def _sharing(self, parts: "list[_TypeKeys]", kind: int) -> set[int]:
         """Return the types of all segments that share a key with a type, without removed ones."""
         segment, own = self._segments.of_type(kind)
         keys = parts[segment.number].of(own)
-        found = [np.empty(0, np.int64)]
+        found: set[int] = set()
         for part, other in zip(parts, self._segments, strict=True):
-            found.append(other.only_live(part.types(keys)) + other.first_type)
-        return np.unique(np.concatenate(found))
+            types = part.types(keys)
+            if other.live is not None:
+                types = other.only_live(np.array(types, np.int64)).tolist()
+            found.update(one + other.first_type for one in types)
+        return found
 
     def _nearly_equal(self, kind: int, others: Array) -> Array:
         """Return those of the other types that are nearly equal to a type."""
@@ -109,6 +111,8 @@ class FamilyIndex:
         _, first = np.unique(self._segments.type_keys[others], return_index=True)
         chosen = others[first]
         likely = chosen[self._alignment.upper_bound(kind, chosen) >= NEAR_LIKENESS][:MAX_COMPARED]
+        if not len(likely):
+            return likely
         scores = self._alignment.likeness(
             self._alignment.outline(kind), likely, renamed=1.0, share=0.5
         )
@@ -137,8 +141,8 @@ class _TypeKeys:
         found: Array = self._ids[self._pointers[kind] : self._pointers[kind + 1]]
         return found
 
-    def types(self, keys: Array) -> Array:
-        """Return the types that have one of the keys."""
+    def types(self, keys: Array) -> list[int]:
+        """Return the types that have one of the keys; one that has several, several times."""
         return self._lookup.rows_of_any(keys)
 
 

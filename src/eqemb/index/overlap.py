@@ -7,7 +7,7 @@ nothing of that. Weights are whole numbers, whose sums do not depend on the orde
 differs among segments.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -76,6 +76,19 @@ def total_sizes(parts: Sequence[Features], keys: Array) -> Array:
     return sizes
 
 
+def units_of_types(
+    segments: IndexSegments, types: Sequence[int]
+) -> Iterator[tuple[IndexSegment, Array]]:
+    """Yield the segment of each type, and the ids there of its units."""
+    places = [segments.of_type(number) for number in types]
+    blobs: dict[int, dict[int, bytes]] = {}
+    for segment, own in places:
+        if segment.number not in blobs:
+            wanted = [kind for part, kind in places if part is segment]
+            blobs[segment.number] = segment.records.type_units(wanted)
+        yield segment, np.frombuffer(blobs[segment.number][own], np.int32)
+
+
 def unit_overlap(
     segments: IndexSegments, parts: Sequence[Features], units: Mapping[str, int], types: Array
 ) -> Array:
@@ -88,9 +101,7 @@ def unit_overlap(
         types: The types, numbered as in the library.
     """
     every = [np.repeat(hash_texts(units), list(units.values()))]  # the query is the owner 0
-    for number in types.tolist():
-        segment, own = segments.of_type(number)
-        rows = np.array(segment.records.type_units(own), np.int64)
+    for segment, rows in units_of_types(segments, types.tolist()):
         every.append(parts[segment.number].keys_of(rows))
     owners = np.repeat(np.arange(len(every)), [len(keys) for keys in every])
     keys, places = np.unique(np.concatenate(every), return_inverse=True)

@@ -89,8 +89,14 @@ class Keys:
 
     def find(self, text: str) -> int | None:
         """Return the row of a text; None where it has none."""
-        row = int(self.find_all(hash_texts([text]))[0])
+        row = self.find_key(key(text))
         return None if row < 0 else row
+
+    def find_key(self, number: int) -> int:
+        """Return the first row of a key, -1 where it has none."""
+        wanted = np.uint64(number)
+        at = int(self._keys.searchsorted(wanted))
+        return int(self._rows[at]) if at < len(self._keys) and self._keys[at] == wanted else -1
 
     def find_all(self, keys: Array) -> Array:
         """Return the first row of each key, -1 where it has none."""
@@ -113,12 +119,16 @@ class Keys:
         found: Array = self._rows[start:stop]
         return found
 
-    def rows_of_any(self, keys: Array) -> Array:
-        """Return all rows of several keys."""
-        starts, stops = (np.searchsorted(self._keys, keys, side) for side in ("left", "right"))
-        spans = zip(starts.tolist(), stops.tolist(), strict=True)
-        parts = [self._rows[start:stop] for start, stop in spans if start < stop]
-        return np.concatenate(parts) if parts else np.empty(0, np.int32)
+    def rows_of_any(self, keys: Array) -> list[int]:
+        """Return all rows of several keys, those of one key after those of another."""
+        # a method of the array, and lists: these are a few keys with a row or two each
+        starts = self._keys.searchsorted(keys).tolist()
+        stops = self._keys.searchsorted(keys, "right").tolist()
+        found: list[int] = []
+        for start, stop in zip(starts, stops, strict=True):
+            if start < stop:
+                found += self._rows[start:stop].tolist()
+        return found
 
 
 def hash_texts(texts: Iterable[str]) -> Array:

@@ -141,9 +141,9 @@ class RenderingIndex:
 
     def find(self, kind: str, latex: str) -> str | None:
         """Return the rendering of a formula; None if it is not stored."""
-        number = np.array([key(f"{kind} {latex}")], np.uint64)
+        number = key(f"{kind} {latex}")
         for part in self._parts:
-            row = int(part.keys.find_all(number)[0])
+            row = part.keys.find_key(number)
             if row >= 0:
                 return part.read(row)
         return None

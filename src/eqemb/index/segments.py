@@ -96,6 +96,10 @@ class IndexSegment:
         """Return the types with these keys, -1 where the segment has none."""
         return self._type_lookup.find_all(keys)
 
+    def find_type(self, number: int) -> int:
+        """Return the type with a key, -1 where the segment has none."""
+        return self._type_lookup.find_key(number)
+
     def equations_of(self, kind: int) -> Array:
         """Return the equations of a type in order, without removed ones, as in the library."""
         start, stop = self._type_pointers[kind], self._type_pointers[kind + 1]
@@ -202,6 +206,11 @@ class IndexSegments(Sequence[IndexSegment]):
         """The id of each equation's article."""
         return self._joined([part.equations[:, 0] + part.first_article for part in self._parts])
 
+    def article_size(self, equation: int) -> int:
+        """Return the number of equations of an equation's article."""
+        bounds = self.articles.searchsorted(self.articles[equation] + np.array([0, 1]))
+        return int(bounds[1] - bounds[0])
+
     @cached_property
     def types(self) -> Array:
         """The type of each equation."""
@@ -211,6 +220,12 @@ class IndexSegments(Sequence[IndexSegment]):
     def _joined(parts: list[Array]) -> Array:
         found: Array = np.concatenate([np.empty(0, np.int32), *parts])
         return found
+
+    @cached_property
+    def states_numbers(self) -> Mask:
+        """Whether each equation states numbers, as a step of a worked example does."""
+        found = [load_array(part.folder, "types.worked")[part.types] for part in self._parts]
+        return np.concatenate([np.empty(0, bool), *found])
 
     # ------------------------------------------------------------ types
 
@@ -244,13 +259,15 @@ class IndexSegments(Sequence[IndexSegment]):
 
     def equations_of_key(self, number: int) -> Array:
         """Return the equations of the types with a key, in order."""
-        types, _ = self.copies(np.array([number], np.uint64))
-        return self.equations_of(types.tolist())
+        found = [(part, part.find_type(number)) for part in self._parts]
+        parts = [part.equations_of(kind) for part, kind in found if kind >= 0]
+        return parts[0] if len(parts) == 1 else self._sorted(parts)
 
     def equations_of(self, types: Sequence[int]) -> Array:
         """Return the equations of types, in order."""
-        found = [np.empty(0, np.int64)]
-        for number in types:
-            part, kind = self.of_type(number)
-            found.append(part.equations_of(kind))
-        return np.sort(np.concatenate(found))
+        found = [part.equations_of(kind) for part, kind in map(self.of_type, types)]
+        return found[0] if len(found) == 1 else self._sorted(found)
+
+    @staticmethod
+    def _sorted(parts: list[Array]) -> Array:
+        return np.sort(np.concatenate([np.empty(0, np.int64), *parts]))

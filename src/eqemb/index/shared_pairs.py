@@ -38,8 +38,9 @@ def shared_pairs(alignment: AlignmentIndex, types: Sequence[int]) -> Array:
     known, tags = np.unique(read.tags, return_inverse=True)
     names = alignment.tag_names(known.tolist())
     is_name = np.array([is_letter(name) for name in names])
-    plain = ["" if is_letter(name) else plain_tag(name) for name in names]
-    classes = np.unique(plain, return_inverse=True)[1][tags]
+    numbers: dict[str, int] = {}
+    plain = ("" if is_letter(name) else plain_tag(name) for name in names)
+    classes = np.array([numbers.setdefault(name, len(numbers)) for name in plain])[tags]
     read = read._replace(tags=tags)
     joined = np.flatnonzero(read.above >= 0)
     above = read.above[joined]
@@ -56,11 +57,9 @@ def shared_pairs(alignment: AlignmentIndex, types: Sequence[int]) -> Array:
 
 def _read(alignment: AlignmentIndex, types: Sequence[int]) -> _Symbols:
     """Read the symbols of types, and how they are joined."""
-    read = [alignment.read(kind) for kind in types]
-    sizes = np.array([len(symbols) for symbols, _ in read])
-    tags = np.concatenate([symbols for symbols, _ in read])
-    table = np.concatenate([rows for _, rows in read]).astype(np.int64)
-    first = np.repeat(np.cumsum(sizes) - sizes, [len(rows) for _, rows in read])
+    tags, rows, sizes, counts = alignment.read_all(types)
+    table = rows.astype(np.int64)
+    first = np.repeat(np.cumsum(sizes) - sizes, counts)
     filled = table[:, 2] > 0
     starts = (np.cumsum(table[:, 2]) - table[:, 2])[filled]
     above, edges = np.arange(-1, len(tags) - 1), np.full(len(tags), _NEXT)

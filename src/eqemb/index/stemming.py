@@ -19,9 +19,22 @@ _STEMMABLE = re.compile("[a-z]{3,}")
 _BRITISH = re.compile(
     "(al|am|an|ar|at|en|er|et|gn|il|im|nt|om|on|or|rd)is(?=(?:e[ds]?|ing|ations?)$)"
 )
+#: Last letters of a stem that its words may not have: *realiz* is the stem of *realised*.
+_CHANGED_LETTERS = 3
 _POSSESSIVE = re.compile("['\u2019]s?$")
 _porter = snowballstemmer.stemmer("porter")
 _stemming = Lock()  # a stemmer keeps its word in attributes: threads would stem each other's
+
+
+def stem_start(root: str) -> str:
+    """Return letters that every word with a stem starts with, in lower case; perhaps none.
+
+    A stem differs from its words in the last letters only: of a compound, of each of its parts.
+
+    >>> stem_start("gradient"), stem_start("happi"), stem_start("f-measur")
+    ('gradi', 'ha', '')
+    """
+    return root.partition("-")[0][:-_CHANGED_LETTERS] if root.isascii() else ""
 
 
 @lru_cache(maxsize=1 << 16)

@@ -40,7 +40,14 @@ from eqemb.formula.shapes import form, key, shapes
 from eqemb.index import families
 from eqemb.index.alignment import AlignmentIndex, AlignmentWriter
 from eqemb.index.base_vectors import BaseVectorWriter
-from eqemb.index.overlap import Features, count_equations, rarity, total_sizes, unit_overlap
+from eqemb.index.overlap import (
+    Features,
+    count_equations,
+    rarity,
+    total_sizes,
+    unit_overlap,
+    units_of_types,
+)
 from eqemb.index.postings import (
     Array,
     KeyedPostings,
@@ -54,6 +61,7 @@ from eqemb.index.postings import (
 )
 from eqemb.index.segments import IndexSegment, IndexSegments, write_types
 from eqemb.index.shared_pairs import shared_pairs
+from eqemb.index.worked_numbers import WorkedNumbersWriter
 from eqemb.library.database import Records
 
 #: Equations whose units and shapes a query may read: units that nearly all have tell little.
@@ -87,7 +95,8 @@ def index_structure(records: Records, folder: Path) -> None:
     alignment, units = AlignmentWriter(folder), PostingsWriter(folder, "units")
     keys = KeyedPostingsWriter(folder, "shapes")
     symbols = KeyedPostingsWriter(folder, "symbols")
-    base = BaseVectorWriter(folder)  # here, since it reads the same trees
+    # here, since they read the same trees
+    base, worked = BaseVectorWriter(folder), WorkedNumbersWriter(folder)
     types, forms = array("Q"), array("Q")
     own: list[tuple[int, ...]] = []
     near: list[list[int]] = []
@@ -100,6 +109,7 @@ def index_structure(records: Records, folder: Path) -> None:
         symbols.add(number, Counter(bare_tag(node.tag) for node in made.nodes()))
         alignment.add(outline(made))
         base.add(made, parts)
+        worked.add(made)
         types.append(key(canonical))
         forms.append(key(form(made)))
         own.append(families.family_keys(made))
@@ -110,6 +120,7 @@ def index_structure(records: Records, folder: Path) -> None:
     symbols.write()
     alignment.close()
     base.close()
+    worked.close()
     equations = load_array(folder, "equations")[:, 2]
     write_types(folder, np.frombuffer(types, np.uint64), equations)
     Keys.write(folder, "forms", np.frombuffer(forms, np.uint64))
@@ -214,14 +225,13 @@ class StructureIndex:
         keys, counts = hash_texts(units), list(units.values())
         rows: dict[int, dict[int, int]] = {}
         found = []
-        for kind in types:
-            segment, own = self._segments.of_type(kind)
+        for segment, ids in units_of_types(self._segments, types):
             if segment.number not in rows:
                 known = self._features["units"][segment.number].find_all(keys).tolist()
                 rows[segment.number] = dict(zip(known, counts, strict=True))
-            have = Counter(segment.records.type_units(own))
-            wanted = rows[segment.number].items()
-            shared = sum(min(n, have[row]) for row, n in wanted if row >= 0)
+            have = Counter(ids.tolist())
+            wanted = rows[segment.number]
+            shared = sum(min(wanted[row], have[row]) for row in wanted.keys() & have.keys())
             found.append((shared, have.total()))
         return found
 

@@ -4,8 +4,10 @@ A stem is known by its text. Its number of equations, and so its idf, is a sum o
 equations of removed articles do not count. NumPy only.
 """
 
-import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
+from functools import lru_cache
+from heapq import nlargest
 from itertools import chain, islice, product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,10 +18,7 @@ from numpy.typing import NDArray
 from eqemb.corpus.vocabulary import STOP_WORDS
 from eqemb.formula.shapes import key
 from eqemb.index.acronyms import MAX_LETTERS, definitions, initials
-from eqemb.index.postings import (
-    Array,
-    hash_texts,
-)
+from eqemb.index.postings import Array, hash_texts
 from eqemb.index.segments import IndexSegments
 from eqemb.index.stemming import stem
 from eqemb.index.text import BM25_K1
@@ -30,6 +29,8 @@ from eqemb.index.text_segment import MIN_SPELLING_RATIO, TextSegment
 ACRONYM_WEIGHT, MAX_ACRONYM_SHARE = 0.7, 0.1
 _MAX_ACRONYM_WORDS = 16  # words of a query in which acronyms are looked for
 _MAX_JOINED = 6  # words of a phrase that are joined into compounds in every way
+_MAX_NEAR = 8  # spellings that are suggested
+_MAX_COUNTED, _MAX_MISSPELT = 1 << 15, 1 << 10  # stems and misspelt words that are remembered
 _LONE = 0.3  # the factor of a stem that only one article has, where it counts
 _STOP_STEMS = frozenset(map(stem, STOP_WORDS))
 
@@ -62,6 +63,9 @@ class TextIndex:
         self._segments = segments
         places = [part.folder for part in segments] if folders is None else folders
         self.parts = [TextSegment(*pair) for pair in zip(segments, places, strict=True)]
+        # a query asks for the same stems and spellings several times
+        self.count = lru_cache(maxsize=_MAX_COUNTED)(self._count)
+        self._near = lru_cache(maxsize=_MAX_MISSPELT)(self._find_near)
 
     # ------------------------------------------------------------ stems
 
@@ -70,9 +74,10 @@ class TextIndex:
         found = stem(word)
         return found if self.count(found) else None
 
-    def count(self, root: str) -> int:
+    def _count(self, root: str) -> int:
         """Return the number of equations that have a stem."""
-        return int(self._counts(np.array([key(root)], np.uint64))[0])
+        number = key(root)
+        return sum(part.count(number) for part in self.parts)
 
     def _counts(self, keys: Array) -> Array:
         total = np.zeros(len(keys), np.int64)
@@ -103,6 +108,21 @@ class TextIndex:
                 if is_live and word not in seen:
                     seen.add(word)
                     yield word, stems[root], counts[root]
+
+    def _stem_text(self, wanted: Array) -> str:
+        """Return the text of a stem, given its key as an array."""
+        places = ((part, int(part.find_stems(wanted)[0])) for part in self.parts)
+        return str(next(part.stems[row] for part, row in places if row >= 0))
+
+    def word_counts(self) -> Iterator[tuple[str, str, int]]:
+        """Yield words with their stems and how often they occur, for each segment in turn."""
+        for part in self.parts:
+            counts = np.bincount(part.tokens, minlength=len(part.stem_of)).tolist()
+            stems = part.stems.lines().split("\n")
+            words = part.words.lines().split("\n")
+            for word, root, count in zip(words, part.stem_of, counts, strict=False):
+                if count:
+                    yield word, stems[root], count
 
     def shortest_word(self, root: str) -> str:
         """Return the shortest word that has a stem, the first in the alphabet of equals."""
@@ -167,6 +187,9 @@ class TextIndex:
         Only spellings whose words the library has, as stems; the phrase as given comes first. A
         long phrase is joined as a whole or not at all.
         """
+        if len(phrase) == 1 and "-" not in phrase[0]:
+            root = self.find_stem(phrase[0])
+            return [] if root is None else [(root,)]
         parts = [part for word in phrase for part in word.split("-")]
         ways = {tuple(phrase): None, tuple(parts): None, ("-".join(parts),): None}
         if len(parts) <= _MAX_JOINED:
@@ -237,11 +260,25 @@ class TextIndex:
 
     def suggest_spellings(self, word: str, count: int = 3) -> list[str]:
         """Return words of the library with a similar spelling and the same first letter."""
-        word = word.lower()
-        likely = sorted({near for part in self.parts for near in part.spelt_like(word)})
-        near = self._counts(hash_texts(map(stem, likely))).tolist()
-        known = [each for each, count in zip(likely, near, strict=True) if count]
-        return difflib.get_close_matches(word, known, count, MIN_SPELLING_RATIO)
+        if count > _MAX_NEAR:
+            raise ValueError(f"at most {_MAX_NEAR} spellings are suggested, not {count}")
+        return self._near(word.lower())[:count]
+
+    def _find_near(self, word: str) -> list[str]:
+        """Return the words of the library with the most similar spellings, the nearest first."""
+        likely: dict[str, int] = {}
+        for part in self.parts:
+            likely |= part.spelt_like(word)
+        words = sorted(likely)
+        counts = self._counts(np.array([likely[each] for each in words], np.uint64)).tolist()
+        matcher = SequenceMatcher(b=word)
+        found: list[tuple[float, str]] = []
+        for each, count in zip(words, counts, strict=True):
+            if count:
+                matcher.set_seq1(each)
+                if (ratio := matcher.ratio()) >= MIN_SPELLING_RATIO:
+                    found.append((ratio, each))
+        return [each for _, each in nlargest(_MAX_NEAR, found)]
 
     # ------------------------------------------------------------ equations
 
@@ -271,15 +308,11 @@ class TextIndex:
             groups = self._segments.articles[list(equations)].tolist()
         every, group_of = np.unique(groups, return_inverse=True)
         keys, weights = [], []
-        names: dict[int, tuple[TextSegment, int]] = {}
         for equation in equations:
             part, own = self._locate(equation)
             rows, impacts = part.forward.of(own)
-            found = part.stem_keys[rows]
-            keys.append(found)
+            keys.append(part.stem_keys[rows])
             weights.append(impacts)
-            for number, row in zip(found.tolist(), rows.tolist(), strict=True):
-                names.setdefault(number, (part, row))
         sizes = [len(found) for found in keys]
         stems, stem_of = np.unique(np.concatenate(keys), return_inverse=True)
         # the best of each article for a stem, then the sum over articles
@@ -295,10 +328,28 @@ class TextIndex:
             np.maximum.at(best, group_of, np.multiply(trust, _LONE))
         totals[lone] *= best[codes % len(every)][np.searchsorted(owner, np.flatnonzero(lone))]
         ranked = (at for at in np.lexsort((stems, -totals)).tolist() if totals[at] > 0)
-        texts = ((at, _stem_text(names[int(stems[at])])) for at in ranked)
+        texts = ((at, self._stem_text(stems[at : at + 1])) for at in ranked)
         chosen = dict(islice(((at, text) for at, text in texts if _is_telling(text)), count))
         total = totals[list(chosen)].sum()
         return {text: float(totals[at] / total) for at, text in chosen.items()}
+
+    def words_near(
+        self, equations: Iterable[int], reach: int, stems: Iterable[str]
+    ) -> Iterator[list[tuple[str, str]]]:
+        """Yield for each equation the words within reach that have one of the stems, with it."""
+        keys = hash_texts(stems)
+        wanted = {}
+        for equation in equations:
+            part, own = self._locate(equation)
+            number = part.segment.number
+            if number not in wanted:
+                wanted[number] = np.zeros(len(part.stem_keys) + 1, bool)
+                wanted[number][part.find_stems(keys)] = True
+                wanted[number][-1] = False  # of stems that the segment does not have
+            ids = part.words_around(own, reach)[0]
+            ids = ids[wanted[number][part.stem_of[ids]]]
+            names = part.words, part.stems
+            yield [(names[0][row], names[1][int(part.stem_of[row])]) for row in ids.tolist()]
 
     def words_around(self, equation: int, reach: int) -> list[tuple[str, str, int]]:
         """Return the words within reach of an equation in order: word, stem and distance."""
@@ -319,11 +370,6 @@ def _largest(parts: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
     impacts = np.zeros(len(owners), np.float32)
     np.maximum.at(impacts, where, np.concatenate([part[1] for part in parts]))
     return owners, impacts
-
-
-def _stem_text(place: tuple[TextSegment, int]) -> str:
-    part, row = place
-    return str(part.stems[row])
 
 
 def _is_telling(root: str) -> bool:

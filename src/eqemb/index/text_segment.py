@@ -27,6 +27,7 @@ from eqemb.index.text import CONTEXT_REACH
 
 #: Similarity of words that are suggested for a misspelling.
 MIN_SPELLING_RATIO = 0.75
+_MAX_INITIALS = 64  # first letters whose words are kept apart
 
 Mask = NDArray[np.bool_]
 
@@ -36,6 +37,7 @@ class TextSegment:
 
     def __init__(self, segment: IndexSegment, folder: Path) -> None:
         self.segment, self._folder = segment, folder
+        self._by_letter: dict[str, str] = {}
         self._postings, self._stems = Postings(folder, "terms"), Keys(folder, "stems")
         self.stem_of, self.tokens, self.places = (
             load_array(folder, name) for name in ("stems", "tokens", "places")
@@ -69,6 +71,14 @@ class TextSegment:
     def find_stems(self, keys: Array) -> Array:
         """Return the stems with these keys, -1 where the segment has none."""
         return self._stems.find_all(keys)
+
+    def count(self, number: int) -> int:
+        """Return how many equations have the stem with a key."""
+        row = self._stems.find_key(number)
+        if row < 0:
+            return 0
+        removed = 0 if self._removed_counts is None else int(self._removed_counts[row])
+        return self._postings.count(row) - removed
 
     def counts(self, rows: Array) -> Array:
         """Return how many equations have each stem; 0 for the row -1."""
@@ -175,16 +185,18 @@ class TextSegment:
         found: Mask = np.cumsum(begins - ends)[:-1] > 0
         return found
 
-    def spelt_like(self, word: str) -> list[str]:
-        """Return words of about this length with the same first letter, and most of its letters."""
+    def spelt_like(self, word: str) -> dict[str, int]:
+        """Return words of about this length with the same first letter, and most of its letters.
+
+        Each with the key of its stem.
+        """
         least, most = max(len(word) - 3, 0), len(word) + 1  # letters after the first
-        first = re.escape(f"\n{word[:1]}")
-        text = f"\n{self.words.lines()}"
-        candidates = re.findall(rf"{first}(.{{{least},{most}}})(?=\n)", text)
+        pattern = rf"\n({re.escape(word[:1])}.{{{least},{most}}})(?=\n)"
+        candidates = re.findall(pattern, self._words_from(word[:1]))
         if not candidates:
-            return []
+            return {}
         longest = len(word) + 2
-        words = np.array([f"{word[:1]}{rest}" for rest in candidates], f"U{longest}")
+        words = np.array(candidates, f"U{longest}")
         # A cheap upper bound of the ratio for all words at once: the letters that both have.
         letters = words.view(np.uint32).reshape(len(words), longest)
         shared = sum(
@@ -193,8 +205,24 @@ class TextSegment:
         )
         likely = 2 * shared >= MIN_SPELLING_RATIO * (len(word) + (letters > 0).sum(axis=1))
         found: list[str] = words[likely].tolist()
-        live = self.live_words[Keys(self._folder, "words").find_all(hash_texts(found))]
-        return [each for each, is_live in zip(found, live, strict=True) if is_live]
+        rows = self._word_rows.find_all(hash_texts(found))
+        stems = self.stem_keys[self.stem_of[rows]].tolist()
+        live = self.live_words[rows].tolist()
+        return {each: key for each, key, is_live in zip(found, stems, live, strict=True) if is_live}
+
+    def _words_from(self, letter: str) -> str:
+        """Return the words with a first letter, each between line breaks; cached."""
+        found = self._by_letter.get(letter)
+        if found is None:
+            text = f"\n{self.words.lines()}"
+            found = "".join(re.findall(rf"\n{re.escape(letter)}.*", text)) + "\n"
+            if len(self._by_letter) < _MAX_INITIALS:
+                self._by_letter[letter] = found
+        return found
+
+    @cached_property
+    def _word_rows(self) -> Keys:
+        return Keys(self._folder, "words")
 
     def words_of(self, row: int) -> list[str]:
         """Return the words that have a stem."""

@@ -57,6 +57,13 @@ class VectorIndex:
         """
         return np.concatenate([np.einsum("ij,j->i", part, vector) for part in self.parts])
 
+    def scores_of(self, rows: NDArray[Any], vector: NDArray[Any]) -> Floats:
+        """Return the cosines of some rows with a vector, as `scores` has them."""
+        if len(self.parts) > 1 or 2 * len(rows) > len(self):
+            return self.scores(vector).take(rows)
+        found: Floats = np.einsum("ij,j->i", self.parts[0][rows], vector)
+        return np.maximum(found, 0, out=found)
+
     def scores(self, vector: NDArray[Any]) -> Floats:
         """Return the cosine of every row with a normalised vector; negative ones as 0."""
         cosines = self.dot(vector)

@@ -29,6 +29,7 @@ from eqemb.checks import did_you_mean
 from eqemb.errors import EqembError, UsageError
 from eqemb.library.article_names import resolve_article
 from eqemb.library.database import RECORDS_FORMAT, LibraryRecords
+from eqemb.library.papers import PaperRecords
 from eqemb.library.segments import Manifest, open_segments, written_segments
 from eqemb.storage.atomic import sync_folder, to_json, write_atomically
 from eqemb.storage.locks import hold, remove_unheld
@@ -62,6 +63,7 @@ class OpenLibrary:
         self.manifest = manifest or Manifest.load(generation)
         self.records: LibraryRecords = open_segments(self.home, self.manifest.segments)
         self.records.near_pairs = self.manifest.near
+        self.records.papers = PaperRecords(generation)
 
     @classmethod
     def open(cls, folder: str | Path) -> Self:

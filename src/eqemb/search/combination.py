@@ -5,14 +5,33 @@ from collections.abc import Container, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from eqemb.corpus.vocabulary import STOP_WORDS
 from eqemb.errors import UsageError
 from eqemb.search.query import WordQuery, check_ranking
 
 #: The weight of each part, for a query in words and for one that is an equation.
-WORD_PARTS = {"words": 1.0, "meaning": 0.1, "base": 0.3, "structure": 1.0, "encoder": 0.5}
-EQUATION_PARTS = {"structure": 1.0, "words": 1.0, "meaning": 0.05, "base": 0.5, "encoder": 0.5}
+WORD_PARTS = {
+    "words": 1.0,
+    "meaning": 0.1,
+    "base": 0.3,
+    "structure": 1.0,
+    "definitions": 0.1,
+    "encoder": 0.5,
+}
+EQUATION_PARTS = {
+    "structure": 1.0,
+    "words": 1.0,
+    "meaning": 0.05,
+    "base": 0.5,
+    "definitions": 0.25,
+    "encoder": 0.5,
+}
 #: With so many equations the base model counts half for words: then the library's text says more.
 BASE_HALF = 5_000
+#: How much more definitions count if the query names a symbol: "β the inverse temperature".
+NAMED_SYMBOL = 20
+#: What an equation that states numbers keeps of its score for words.
+WORKED_NUMBERS = 0.6
 
 Scores = NDArray[np.float32]
 
@@ -39,9 +58,22 @@ def check_words(question: WordQuery, by: str) -> None:
         raise UsageError(f"ranking by {by} needs words in addition to the LaTeX")
 
 
-def word_weights(equations: int) -> dict[str, float]:
-    """Return the weights for a query in words to a library of so many equations."""
-    return WORD_PARTS | {"base": WORD_PARTS["base"] / (1 + equations / BASE_HALF)}
+def is_telling(word: str) -> bool:
+    """Whether a word of a query can tell equations apart: no stop word, number or letter."""
+    return word not in STOP_WORDS and len(word) > 1 and any(map(str.isalpha, word))
+
+
+def word_weights(equations: int, *, names_symbol: bool = False) -> dict[str, float]:
+    """Return the weights for a query in words to a library of so many equations.
+
+    Args:
+        equations: The number of equations.
+        names_symbol: Whether definitions, if any, are those of a symbol that the query names.
+
+    """
+    base = WORD_PARTS["base"] / (1 + equations / BASE_HALF)
+    definitions = WORD_PARTS["definitions"] * (NAMED_SYMBOL if names_symbol else 1)
+    return WORD_PARTS | {"base": base, "definitions": definitions}
 
 
 def apply_weights(parts: Mapping[str, Scores], weights: Mapping[str, float]) -> dict[str, Scores]:
@@ -49,3 +81,11 @@ def apply_weights(parts: Mapping[str, Scores], weights: Mapping[str, float]) -> 
     own = {part: weights.get(part, 1.0) for part in parts}
     total = sum(own.values())
     return {part: np.float32(own[part] / total) * scores for part, scores in parts.items()}
+
+
+def lower_worked_numbers(
+    weighted: Mapping[str, Scores], states_numbers: NDArray[np.bool_]
+) -> dict[str, Scores]:
+    """Return the parts, with less for equations that state numbers, as worked examples do."""
+    kept = np.where(states_numbers, np.float32(WORKED_NUMBERS), np.float32(1))
+    return {part: scores * kept for part, scores in weighted.items()}

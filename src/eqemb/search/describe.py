@@ -8,7 +8,7 @@ only.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
@@ -22,7 +22,9 @@ from eqemb.errors import UsageError
 from eqemb.formula import Layout
 from eqemb.formula.pattern import is_pattern
 from eqemb.index.vector_index import CentredIndex, normalise
+from eqemb.library.papers import PaperMetadata
 from eqemb.search.engine import Search
+from eqemb.search.notation import EquationSymbols, meaning_json
 from eqemb.search.phrases import EquationName, name_equation
 from eqemb.search.query import WordQuery
 from eqemb.search.results import (
@@ -40,8 +42,9 @@ from eqemb.search.results import (
     rows,
 )
 from eqemb.search.sentences import SentenceFinder
-from eqemb.search.snippets import DEFAULT_RENDERER, Renderer, around_word, pieces, word_matcher
+from eqemb.search.snippets import DEFAULT_RENDERER, Renderer, WordMatcher, around_word, pieces
 from eqemb.search.typed_equation import EquationQuery
+from eqemb.search.where import where_lines
 
 #: Similar types that are considered and taken, and how many equations of each.
 CONSIDERED_TYPES, SIMILAR_TYPES, EQUATIONS_PER_TYPE = 64, 20, 8
@@ -77,7 +80,7 @@ class DescriptionWord(NamedTuple):
         return {
             "word": self.word,
             "score": round(self.score, 6),
-            "sentence": pieces(text, word_matcher([self.word]), renderer),
+            "sentence": pieces(text, WordMatcher([self.word]), renderer),
             "sentence_text": None if self.sentence is None else text,
             "article": self.article,
         }
@@ -113,6 +116,10 @@ class Description:
     """How the query was read; None if it was the name of an equation."""
     phrase: EquationName | None = None
     """What the equation is called; None if the text has no name that is sure enough."""
+    symbols: EquationSymbols | None = None
+    """What the symbols of the named equation mean; None if LaTeX was given."""
+    paper: PaperMetadata | None = None
+    """What is known about the named equation's paper from elsewhere."""
 
     def __iter__(self) -> Iterator[DescriptionWord]:
         return iter(self.words)
@@ -125,12 +132,12 @@ class Description:
 
         Keys: `asked` (as `equation_json` for a named equation; `latex`, `text` and `mathml` for
         LaTeX), `phrase` (`text`, `score`, `article`; None without a name), `words` (see
-        `DescriptionWord.to_json`), `kin` (the most similar equations), `notes`
-        and `reading` (how the query was read, None for a name). `reach` limits sentences to this
-        many words on each side of the word.
+        `DescriptionWord.to_json`), `symbols` (see `meaning_json`; empty for LaTeX), `kin` (the most
+        similar equations), `notes` and `reading` (how the query was read, None for a name). `reach`
+        limits sentences to this many words on each side of the word.
         """
         if self.equation is not None:
-            asked = equation_json(self.equation, self.title, renderer)
+            asked = equation_json(self.equation, self.title, renderer, self.paper)
         else:
             shape = self.shape
             latex = self.query if self.reading is None else "".join(self.reading.formulas)
@@ -139,19 +146,22 @@ class Description:
             "asked": asked,
             "phrase": None if self.phrase is None else self.phrase.to_json(),
             "words": [word.to_json(reach=reach, renderer=renderer) for word in self.words],
+            "symbols": [meaning_json(meaning) for meaning in self.symbols or ()],
             "kin": self.similar,
             "notes": self.notes,
             "reading": reading_json(self.reading),
         }
 
     def to_text(self, width: int = TEXT_WIDTH) -> str:
-        """Return the equation, its name, and the words with sentences, as a terminal shows them.
+        """Return the equation, its name, its symbols and the words, as a terminal shows them.
 
         A sentence is shown once.
         """
         head = [cut(self.shape.to_text(), width)]
         if self.phrase is not None:
             head.append(cut(f"about: {self.phrase.text} · {self.phrase.article}", width))
+        if self.symbols is not None:
+            head += where_lines(self.symbols, width)
         words = [word.to_text(rank, width) for rank, word in enumerate(self.shown(), 1)]
         return "\n\n".join(["\n".join(head), *words])
 
@@ -183,6 +193,8 @@ class Description:
         table = rows(("word", "score", "sentence", "article"), cells)
         if self.phrase is not None:
             name += f"<p><strong>{escape(self.phrase.text)}</strong></p>"
+        if self.symbols is not None:
+            name += paragraphs(*where_lines(self.symbols))
         return self.shape.to_mathml() + name + paragraphs(*self.notes) + table
 
 
@@ -238,9 +250,9 @@ class Describer:
         title = self._search.equation(similar.rows[0])[1] if named is not None else ""
         if parsed.reading is not None:
             notes = [*parsed.reading.notes, *notes]
-        return Description(
-            words, parsed.layout, named, others, notes, query, title, parsed.reading, phrase
-        )
+        paper = None if named is None else self._search.records.paper(named.article)
+        made = (words, parsed.layout, named, others, notes, query, title, parsed.reading, phrase)
+        return Description(*made, paper=paper)
 
     def similar_equations(
         self, query: EquationQuery, allowed: Mask | None = None
@@ -285,7 +297,7 @@ class Describer:
         topic = self._search.text.topic(
             similar.rows, similar.trust, CONSIDERED_WORDS, groups, keep_lone=True
         )
-        forms = self._forms(similar)
+        forms = self._forms(similar, topic)
         weights = self._weigh(topic, forms, query, similar)
         total = sum(weights.values())
         ranked = sorted(weights, key=lambda row: (-weights[row], row))
@@ -327,12 +339,13 @@ class Describer:
         usual = float(np.mean(list(cosines.values())[:10])) if cosines else 1.0
         return {row: weight * cosines.get(row, usual) for row, weight in topic.items()}
 
-    def _forms(self, similar: SimilarEquations) -> dict[str, str]:
-        """Return for each stem near similar equations the word that most of their articles use."""
+    def _forms(self, similar: SimilarEquations, topic: Iterable[str]) -> dict[str, str]:
+        """Return for stems the word that most articles use near similar equations, if any does."""
         found: dict[str, dict[str, dict[int, float]]] = {}
-        for row, trust in zip(similar.rows, similar.trust, strict=True):
+        near = self._search.text.words_near(similar.rows, FORM_REACH, topic)
+        for row, trust, words in zip(similar.rows, similar.trust, near, strict=True):
             article = int(self._search.articles[row])
-            for word, stem, _ in self._search.text.words_around(row, FORM_REACH):
+            for word, stem in words:
                 used = found.setdefault(stem, {}).setdefault(word, {})
                 used[article] = max(used.get(article, 0.0), trust)
         return {

@@ -1,12 +1,13 @@
 """Search a library: equations for words, and equations similar to an equation.
 
-Four parts score every equation, each from 0 to 1: *words*, BM25 over the words of an equation
+Parts score every equation, each from 0 to 1: *words*, BM25 over the words of an equation
 (`index.text`); *meaning*, the cosine of vectors of the library's own model (`index.vectors`);
 *base*, that of the model that comes with eqemb (`index.base_vectors`); *structure*, the likeness of
-two equations symbol by symbol and the units that both have (`index.structure`). The ranking is a
-weighted sum of them, to which the answers to words add what they agree on (`voting`); `by` selects
-a single part. An equation given as a query has few words of its own, so the words that the most
-similar equations have in common are used instead. NumPy only, so that a cold start is fast.
+two equations symbol by symbol and the units that both have (`index.structure`); *definitions*, what
+the symbols of an equation mean (`defined`). The ranking is a weighted sum of them, to which the
+answers to words add what they agree on (`voting`); `by` selects a single part. An equation given as
+a query has few words of its own, so the words that the most similar equations have in common are
+used instead. NumPy only, so that a cold start is fast.
 """
 
 from collections.abc import Callable, Container, Mapping, Sequence
@@ -19,12 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqemb.article import Equation
-from eqemb.corpus.vocabulary import STOP_WORDS
 from eqemb.errors import UsageError
 from eqemb.formula import Layout, layout
 from eqemb.formula.pattern import is_pattern, read_pattern
 from eqemb.formula.shapes import key
 from eqemb.index.base_vectors import BaseVectors
+from eqemb.index.definitions import DefinitionIndex
 from eqemb.index.encoder import EncoderIndex
 from eqemb.index.segments import IndexSegments
 from eqemb.index.stemming import stem
@@ -38,22 +39,24 @@ from eqemb.search.combination import (
     WORD_PARTS,
     apply_weights,
     check_words,
+    is_telling,
+    lower_worked_numbers,
     wanted_parts,
     word_weights,
 )
+from eqemb.search.defined import defined_part, shared_meanings
 from eqemb.search.filtering import allowed_equations, filter_notes, matching_equations
 from eqemb.search.hits import HitReader
+from eqemb.search.match_kinds import SAME_EQUATION, equation_kinds, with_row, word_kinds
 from eqemb.search.names import find_equation, looks_like_name
 from eqemb.search.paper import NO_MODEL, NO_VECTOR, PaperRanking
 from eqemb.search.query import Filters, WordQuery, parse_query
 from eqemb.search.results import Answer, Hit
 from eqemb.search.spelling import repair_spelling
 from eqemb.search.strength import (
-    agreement_evidence,
     equation_evidence,
     strength_of_equation,
-    strength_of_words,
-    structure_evidence,
+    strength_of_mixture,
     word_evidence,
 )
 from eqemb.search.typed_equation import EquationQuery, read_typed_equation, typed_notes
@@ -92,7 +95,8 @@ class Search:
         self.text = TextIndex(segments)
         self.structure = StructureIndex(segments)
         self.base = BaseVectors(segments)
-        self.hits = HitReader(segments, self.structure)
+        self.definitions = DefinitionIndex(segments)
+        self.hits = HitReader(segments, self.structure, records)
 
     @cached_property
     def vectors(self) -> VectorSpace | None:
@@ -163,7 +167,7 @@ class Search:
         near = {word: some for word in unknown if (some := self.text.suggest_spellings(word))}
         notes = [*question.notes, *filter_notes(allowed)]
         known = [word for word in question.words if word not in unknown]
-        if known and not question.formulas and not any(map(_is_telling, known)):
+        if known and not question.formulas and not any(map(is_telling, known)):
             notes.append(f"too common to tell equations apart: {', '.join(known)}")
             return Answer([], unknown, near, notes, question.words, question)
         wanted = wanted_parts(by, WORD_PARTS, has_model=self.vectors is not None)
@@ -180,14 +184,18 @@ class Search:
         strengths = None
         if by in ("all", "words", "structure"):
             strengths = self.word_strengths(question, parts, weighted, terms, len(unknown))
-        hits = self.hits.best(weighted, k, allowed, strengths)
-        return Answer(hits, unknown, near, notes, question.words, question)
+        kinds = word_kinds(self.text.coverage(terms), parts.get("structure"), bool(question.words))
+        hits, matches = self.hits.matching(weighted, k, allowed, strengths, kinds, filters)
+        return Answer(hits, unknown, near, notes, question.words, question, matches)
 
     def weigh_words(
         self, question: WordQuery, parts: Mapping[str, Scores], matching: Mask
     ) -> dict[str, Scores]:
         """Return what each part adds to the scores for words; agreement adds to their sum."""
-        weighted = apply_weights(parts, word_weights(self.segments.live_count))
+        count, names_symbol = self.segments.live_count, bool(question.formulas)
+        weighted = apply_weights(parts, word_weights(count, names_symbol=names_symbol))
+        if not question.formulas:
+            weighted = lower_worked_numbers(weighted, self.segments.states_numbers)
         if weighted and not question.formulas:
             total = np.where(matching, sum(weighted.values()), np.float32(0))
             found = agreement(total, self.segments, self.structure, self.records)
@@ -203,21 +211,14 @@ class Search:
         unknown: int,
     ) -> Scores | None:
         """Return the strength of every equation for words; with formulas, the mean of both."""
-        found: list[Scores] = []
+        evidence = None
         if question.words and ("words" in parts or "structure" in parts):
-            known = self.text.known_share(terms, unknown)
             nothing = np.zeros(self.segments.equation_count, np.float32)
-            evidence = word_evidence(parts.get("words", nothing), self.text.coverage(terms), known)
-            gained = weighted.get("agreement")
-            agreed = None
-            if gained is not None and gained.any():
-                own = sum((part for name, part in weighted.items() if name != "agreement"), nothing)
-                agreed = agreement_evidence(gained, own, WEIGHT)
-            found.append(strength_of_words(evidence, agreed))
-        if "structure" in parts:
-            symbols = sum(len(read_pattern(latex).nodes()) for latex in question.formulas)
-            found.append(strength_of_equation(structure_evidence(parts["structure"], symbols)))
-        return np.mean(found, axis=0) if found else None
+            known = self.text.known_share(terms, unknown)
+            covered = self.text.coverage(terms)
+            evidence = word_evidence(parts.get("words", nothing), covered, known)
+        symbols = sum(len(read_pattern(latex).nodes()) for latex in question.formulas)
+        return strength_of_mixture(evidence, parts, weighted, symbols, WEIGHT)
 
     def equation_strengths(
         self, query: EquationQuery, parts: Mapping[str, Scores]
@@ -226,11 +227,7 @@ class Search:
         if "structure" not in parts:
             return None
         symbols = len(query.layout.nodes())
-        evidence = (
-            equation_evidence(parts["structure"], parts["words"], symbols)
-            if "words" in parts
-            else structure_evidence(parts["structure"], symbols)
-        )
+        evidence = equation_evidence(parts["structure"], parts.get("words"), symbols)
         found = strength_of_equation(evidence)
         found[self.same_equations(query.layout)] = 1.0
         return found
@@ -251,11 +248,11 @@ class Search:
     ) -> Answer:
         """Find a named equation, if the filters allow it, and similar ones."""
         found = self.search_similar(query, k, by=by, filters=filters, encoder=encoder)
-        if not allowed[self.row(named)]:
+        if not allowed[self.row(named)] or (filters and filters.kind not in (None, SAME_EQUATION)):
             return found
         itself = self.hits.hit(self.row(named), {"structure": 1.0}, 1.0)
-        others = (hit for hit in found if named.id not in hit.family)
-        return replace(found, hits=[itself, *others][:k])
+        hits = [itself, *(hit for hit in found if named.id not in hit.family)][:k]
+        return replace(found, hits=hits, matches=with_row(found.matches, self.row(named)))
 
     def find_named(self, query: str) -> Equation | None:
         """Return the equation that a query names; None if it is words or a formula."""
@@ -287,17 +284,20 @@ class Search:
             if vector.any():
                 parts["meaning"] = self.vectors.contexts.scores(vector)
         if "base" in wanted and ("words" not in wanted or "words" in parts):
-            likely = self.base.like_words(question.words)
-            if likely is not None:  # it ranks what the words find, and finds nothing without them
-                found_by_words = parts.get("words", 1) > 0
-                parts["base"] = np.where(found_by_words, likely.take(self.types), np.float32(0))
+            # it ranks what the words find, and finds nothing without them
+            by_words = parts.get("words", self.segments.live) > 0
+            if (likely := self.base.rank(question.words, self.types, by_words)) is not None:
+                parts["base"] = likely
+        if "definitions" in wanted and question.words:
+            parts |= defined_part(self.definitions, self.text, question)
         if question.formulas and "structure" in wanted:
-            shapes = [read_pattern(latex) for latex in question.formulas]
-            found = [self.similar_types(shape, allowed) for shape in shapes]
-            parts["structure"] = np.mean([self._by_equation(one) for one in found], axis=0)
+            shapes = {latex: read_pattern(latex) for latex in question.formulas}  # each once
+            found = {latex: self.similar_types(each, allowed) for latex, each in shapes.items()}
+            scores = {latex: self._by_equation(one) for latex, one in found.items()}
+            parts["structure"] = np.mean([scores[each] for each in question.formulas], axis=0)
             if notes is not None:
-                notes += [one.note for one in found if one.note]
-                notes += [note for shape in shapes for note in typed_notes(shape, None)]
+                notes += [one.note for one in found.values() if one.note]
+                notes += [note for each in shapes.values() for note in typed_notes(each, None)]
         if "paper" in wanted:
             parts["paper"] = self.paper.equations_for(question.words)[self.types]
         return parts
@@ -360,10 +360,12 @@ class Search:
         if query.equation is None:
             notes += typed_notes(query.layout, query.reading)
         strengths = self.equation_strengths(query, parts)
-        hits = self.hits.best(apply_weights(parts, EQUATION_PARTS), k, allowed, strengths)
+        weighted = apply_weights(parts, EQUATION_PARTS)
+        kinds = equation_kinds(self.same_equations(query.layout), len(allowed))
+        hits, matches = self.hits.matching(weighted, k, allowed, strengths, kinds, filters)
         if hits and len(query.layout.nodes()) == 1 and query.equation is None:
             notes.append(ONE_SYMBOL)
-        return Answer(hits, notes=notes, reading=query.reading)
+        return Answer(hits, notes=notes, reading=query.reading, matches=matches)
 
     def weigh_equation(
         self, query: EquationQuery, allowed: Mask, weights: Mapping[str, float]
@@ -392,6 +394,8 @@ class Search:
             parts["encoder"] = query.encoder.formula_scores(query.layout.latex)
         if "base" in wanted:
             parts["base"] = self.base.like_equation(query.layout).take(self.types)
+        if query.meanings and "definitions" in wanted:
+            parts["definitions"] = shared_meanings(self.definitions, query.meanings)
         same = self.same_equations(query.layout)
         if "paper" in wanted:
             units = ["\t".join(unit) for unit in query.layout.units()]
@@ -493,8 +497,3 @@ class Search:
     def name(self, row: int) -> str:
         """Return the name of the equation of a row."""
         return self.hits.name(row)
-
-
-def _is_telling(word: str) -> bool:
-    """Whether a word of a query can tell equations apart: no stop word, number or letter."""
-    return word not in STOP_WORDS and len(word) > 1 and any(map(str.isalpha, word))

@@ -14,8 +14,8 @@ from eqemb.index.stemming import stem
 from eqemb.index.structure import StructureIndex
 from eqemb.index.text_index import TextIndex
 from eqemb.library.database import LibraryRecords
+from eqemb.search.citations import arxiv_year
 from eqemb.search.query import Filters, WordQuery
-from eqemb.sources.names import arxiv_id
 
 Mask = NDArray[np.bool_]
 
@@ -33,6 +33,8 @@ def allowed_equations(
     articles = _filter_articles(records, filters)
     if articles is not None:
         allowed &= np.isin(segments.articles, articles)
+    for name in filters.without:
+        allowed &= segments.articles != records.key(name)
     if filters.numbered:
         allowed &= _joined(part.equations[:, 4] == 1 for part in segments)
     if filters.section is not None:
@@ -91,11 +93,3 @@ def _filter_articles(records: LibraryRecords, filters: Filters) -> list[int] | N
         wanted = filters.collection or filters.article
         raise UsageError(f"no paper of the library is in {wanted!r}: `eqemb info` lists them")
     return found
-
-
-def arxiv_year(name: str) -> int:
-    """Return the year of an arXiv id; 0 for other names."""
-    number = arxiv_id(name)[0].rpartition("/")[2]
-    if not number:
-        return 0
-    return (1900 if number[:2] > "90" else 2000) + int(number[:2])

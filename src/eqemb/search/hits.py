@@ -9,12 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eqemb.article import Equation
+from eqemb.article import Article, Equation
 from eqemb.index.postings import top_k
 from eqemb.index.segments import IndexSegments
 from eqemb.index.structure import StructureIndex
 from eqemb.index.vector_index import VectorIndex
+from eqemb.library.database import LibraryRecords
+from eqemb.search.match_kinds import Kinds, Matches, limit_kind, matching_rows
+from eqemb.search.query import Filters
 from eqemb.search.results import Hit
+from eqemb.search.where import SymbolReader
 
 #: Equations that are kept in memory: an answer asks for the same ones several times.
 _MAX_READ = 1_024
@@ -26,9 +30,12 @@ Mask = NDArray[np.bool_]
 class HitReader:
     """Reads the equations of an index as hits."""
 
-    def __init__(self, segments: IndexSegments, structure: StructureIndex) -> None:
-        self.segments, self.structure = segments, structure
+    def __init__(
+        self, segments: IndexSegments, structure: StructureIndex, records: LibraryRecords
+    ) -> None:
+        self.segments, self.structure, self.records = segments, structure, records
         self._read: dict[int, tuple[Equation, str]] = {}  # read lately, the latest last
+        self._symbols = SymbolReader(self._article)
 
     def best(
         self,
@@ -49,6 +56,21 @@ class HitReader:
             )
             for row in self._one_per_family(lambda count: top_k(total, count), k)
         ]
+
+    def matching(
+        self,
+        parts: Mapping[str, Scores],
+        k: int,
+        allowed: Mask,
+        strengths: Scores | None,
+        kinds: Kinds,
+        filters: Filters | None,
+    ) -> tuple[list[Hit], Matches | None]:
+        """Return the best equations, and all that match; the filters may name one of the kinds."""
+        if filters is not None:
+            limit_kind(allowed, kinds, filters.kind)
+        hits = self.best(parts, k, allowed, strengths)
+        return hits, matching_rows(parts, allowed, strengths, kinds)
 
     def nearest(self, index: VectorIndex, vector: Scores, k: int, allowed: Mask) -> list[Hit]:
         """Return the equations with the nearest vectors, one of each family."""
@@ -84,15 +106,21 @@ class HitReader:
             segment, own = self.segments.of_equation(row)
             article, ordinal = segment.equations[own, :2].tolist()
             found = segment.records.equation(article, ordinal)
+            found[0].read_symbols = self._symbols.of
             if len(self._read) >= _MAX_READ:
                 del self._read[next(iter(self._read))]
         self._read[row] = found
         return found
 
+    def _article(self, name: str) -> Article | None:
+        read = (segment.records.article(name) for segment in self.segments)
+        return next((article for article in read if article is not None), None)
+
     def hit(self, row: int, parts: dict[str, float], strength: float | None = None) -> Hit:
         """Return the equation of a row as a hit; its score is the sum of its parts."""
         equation, title = self.equation(row)
-        return Hit(sum(parts.values()), equation, title, self.family(row), parts, strength)
+        paper = self.records.paper(equation.article)
+        return Hit(sum(parts.values()), equation, title, self.family(row), parts, strength, paper)
 
     def family(self, row: int) -> list[str]:
         """Return the names of the other equations of an equation's family, in order."""

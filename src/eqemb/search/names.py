@@ -32,7 +32,8 @@ def looks_like_name(query: str) -> str:
     if match["ordinal"] is None and (
         _FORMULA_CHARACTER.search(article + number + (match["label"] or ""))
         or len(article) < 3
-        or (match["blank"] and not re.search(r"\d", number))  # recall (balanced) is words
+        # recall (balanced) is words, softmax(x) is a formula
+        or (number and not re.search(r"\d", number))
     ):
         return ""
     return article
@@ -48,12 +49,21 @@ def find_equation(records: LibraryRecords, name: str) -> Equation | None:
     if match is None:
         return None
     article = records.key(match["article"])
-    if article is None and looks_like_name(name):
-        whole = resolve_article(records, match["article"])
+    if article is None and (looks_like_name(name) or _may_be_tagged(match)):
+        try:
+            whole = resolve_article(records, match["article"])
+        except UsageError:
+            if looks_like_name(name):
+                raise
+            return None
         article = None if whole is None else records.key(whole)
     if article is None:
         return None
     number = match["number"] or match["beside"]
+    if match["ordinal"] is not None and number is None:
+        found = records.find_equation(article, int(match["ordinal"]))
+        if found is not None:
+            return found[0]
     for ordinal, printed, labels in records.equation_labels(article):
         if (
             (match["ordinal"] is None or ordinal == int(match["ordinal"]))
@@ -63,6 +73,12 @@ def find_equation(records: LibraryRecords, name: str) -> Equation | None:
             return records.equation(article, ordinal)[0]
     rest = name[len(match["article"]) :].strip()
     raise UsageError(f"{match['article']} has no equation {rest}: `eqemb show` lists its equations")
+
+
+def _may_be_tagged(match: re.Match[str]) -> bool:
+    """Whether a text may name an equation by a tag without digits: `cosine(F)`."""
+    number, article = match["number"] or "", match["article"]
+    return bool(number) and not match["blank"] and not _FORMULA_CHARACTER.search(article + number)
 
 
 def check_not_article(records: LibraryRecords, text: str) -> None:

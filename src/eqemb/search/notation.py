@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from html import escape
 
-from eqemb.article import Article, Equation
+from eqemb.article import EQUATION_MARK, Equation
 from eqemb.corpus.vocabulary import STOP_WORDS
 from eqemb.errors import UsageError
 from eqemb.formula import layout
@@ -22,6 +22,8 @@ from eqemb.symbols import Glossary, Meaning, Symbol, symbols_of
 
 #: Examples of a line of notation.
 MAX_EXAMPLES = 3
+#: A meaning with a lower confidence is shown with doubt.
+SURE_FROM = 0.5
 #: Bound variables and indices are shown only where the text defines them.
 _MINOR_ROLES = frozenset(["index", "bound"])
 
@@ -65,12 +67,12 @@ class EquationSymbols:
                 lines.append(f"{lead}(no definition found)")
                 continue
             what = plain_text(meaning.definition.text)
-            if meaning.definition.type:
-                what += f" ∈ {_shown(meaning.definition.type)}" if what else ""
+            if meaning.definition.type and meaning.definition.kind != "type":
+                what += type_sign(meaning.definition.type) + _shown(meaning.definition.type)
             lines.append(lead + cut(f"{what}  ({meaning.confidence:.0%} sure)", width - len(lead)))
             indent = " " * len(lead)
-            sentence = cut(plain_text(meaning.definition.sentence), width - len(indent))
-            lines.append(indent + sentence)
+            told = plain_text(sentence_text(meaning.definition.sentence))
+            lines.append(indent + cut(told, width - len(indent)))
             lines += [
                 cut(f"{indent}elsewhere: {plain_text(other.text)}", width)
                 for other in meaning.conflicts
@@ -92,12 +94,17 @@ class EquationSymbols:
         return rows(("symbol", "definition", "confidence"), cells)
 
 
+def is_sure(meaning: Meaning) -> bool:
+    """Whether a meaning needs no word of doubt."""
+    return meaning.definition is not None and meaning.confidence >= SURE_FROM
+
+
 def meaning_json(meaning: Meaning) -> Json:
     """Return a symbol and its meaning as JSON.
 
     Keys: `symbol` (LaTeX), `text` (Unicode), `role`, `definition` (None if none was found),
-    `type`, `sentence`, `kind`, `scope`, `confidence`, and `conflicts`, definitions that say
-    something else.
+    `type`, `sentence`, `kind`, `scope`, `confidence`, `sure`, and `conflicts`, definitions that
+    say something else.
     """
     found = meaning.definition
     return {
@@ -106,18 +113,22 @@ def meaning_json(meaning: Meaning) -> Json:
         "role": meaning.symbol.role,
         "definition": None if found is None else found.text,
         "type": None if found is None or not found.type else found.type,
-        "sentence": None if found is None else found.sentence,
+        "sentence": None if found is None else sentence_text(found.sentence),
         "kind": None if found is None else found.kind,
         "scope": None if found is None else found.scope,
         "confidence": meaning.confidence,
-        "conflicts": [{"definition": c.text, "sentence": c.sentence} for c in meaning.conflicts],
+        "sure": is_sure(meaning),
+        "conflicts": [
+            {"definition": other.text, "sentence": sentence_text(other.sentence)}
+            for other in meaning.conflicts
+        ],
     }
 
 
-def equation_symbols(article: Article, equation: Equation) -> EquationSymbols:
-    """Return the symbols of an equation of an article, in reading order."""
+def equation_symbols(glossary: Glossary, equation: Equation) -> EquationSymbols:
+    """Return the symbols of an equation of a glossary's article, in reading order."""
     symbols = symbols_of(layout(equation.expanded))
-    meanings = Glossary(article).meanings(equation.ordinal, symbols)
+    meanings = glossary.meanings(equation.ordinal, symbols)
     return EquationSymbols(
         equation,
         [
@@ -126,6 +137,17 @@ def equation_symbols(article: Article, equation: Equation) -> EquationSymbols:
             if meaning.definition is not None or meaning.symbol.role not in _MINOR_ROLES
         ],
     )
+
+
+def type_sign(latex: str) -> str:
+    """Return the sign between a symbol and its type: a colon for the type of a function."""
+    is_function = any(arrow in latex for arrow in ("\\to", "\\mapsto", "arrow", "→", "↦"))
+    return ": " if is_function else " ∈ "
+
+
+def sentence_text(sentence: str) -> str:
+    """Return a sentence of an article for people: `[equation]` stands for an equation."""
+    return sentence.replace(EQUATION_MARK, "[equation]")
 
 
 def _shown(latex: str) -> str:
@@ -148,7 +170,7 @@ class NotationLine:
     examples: list[IndexedDefinition] = field(default_factory=list)
 
     def to_json(self) -> Json:
-        """Return all fields; examples have `article`, `definition` and `sentence`."""
+        """Return all fields; examples have `article`, `equation`, `definition` and `sentence`."""
         return {
             "symbol": self.symbol,
             "text": _shown(self.symbol),
@@ -156,7 +178,12 @@ class NotationLine:
             "articles": self.articles,
             "share": round(self.share, 6),
             "examples": [
-                {"article": one.article, "definition": one.text, "sentence": one.sentence}
+                {
+                    "article": one.article,
+                    "equation": f"{one.article}#{one.equation}" if one.equation else None,
+                    "definition": one.text,
+                    "sentence": sentence_text(one.sentence),
+                }
                 for one in self.examples
             ],
         }
@@ -197,7 +224,7 @@ class Notation:
             what = plain_text(line.meaning) if self.is_symbol else _shown(line.symbol)
             lines.append(f"{line.share:5.0%}  {cut(what, width - 7)}")
             example = line.examples[0]
-            told = plain_text(example.sentence)
+            told = plain_text(sentence_text(example.sentence))
             lines.append("       " + cut(f"{example.article}: {told}", width - 7))
         return "\n".join([of, "", *lines])
 

@@ -11,12 +11,13 @@ fragments out. No phrase is better than a bad one.
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from eqemb.corpus.vocabulary import STOP_WORDS
-from eqemb.index.stemming import stem
+from eqemb.index.stemming import stem, stem_start
 from eqemb.search.engine import Search
 
 #: Votes of the ways to name an equation.
@@ -86,6 +87,8 @@ _CLAUSES = frozenset(
     """that where which if when then so thus hence because since while whether who we i you
     one they it there let""".split()
 )
+_ENDS_OF_CLAUSES = _LINKS | _FINITE_VERBS | {"$"}
+_VERBS_BEFORE, _CLAUSE_BREAKS = _VERB_LINKS | _FINITE_VERBS, _CLAUSES | _FINITE_VERBS
 _NAME_PREPOSITIONS = frozenset(
     "of for in on with by from to at over under between among into as via per using".split()
 )
@@ -148,12 +151,22 @@ class _Candidate(NamedTuple):
     weight: float
 
 
-class _Voter(NamedTuple):
+class _Voter:
     """An equation whose text may have the phrase."""
 
-    context: str
-    group: int
-    trust: float
+    def __init__(self, context: str, group: int, trust: float) -> None:
+        self.tokens = _PHRASE_TOKEN.findall(context)
+        self.group, self.trust, self._lowered = group, trust, context.lower()
+
+    def has(self, key: Sequence[str], starts: Iterable[str]) -> bool:
+        """Whether the text has consecutive stems, given the starts of their words."""
+        return (
+            all(start in self._lowered for start in starts) and f" {' '.join(key)} " in self._stems
+        )
+
+    @cached_property
+    def _stems(self) -> str:
+        return f" {' '.join(stem(word.lower()) for word in self.tokens)} "
 
 
 def name_equation(
@@ -182,8 +195,8 @@ def name_equation(
         equation, title = search.equation(row)
         context = " ".join([equation.context, *equation.references[:3]])
         voters.append(_Voter(context, group, worth))
-        cases.update(_PHRASE_TOKEN.findall(context))
-        size = int((search.articles == search.articles[row]).sum())
+        cases.update(voters[-1].tokens)
+        size = search.segments.article_size(row)
         found = [
             *named_by(equation.context),
             *titled(title, TITLE_VOTE * min(1.0, EQUATIONS_OF_TITLE / size)),
@@ -202,7 +215,7 @@ def name_equation(
     top, fitting = max(topic.values(), default=1.0), ranked[:FITTING_WORDS]
     scores: dict[tuple[str, ...], float] = {}
     for key, of_group in votes.items():
-        roots = [root for root in set(key) if root not in _JOINTS]
+        roots = [root for root in dict.fromkeys(key) if root not in _JOINTS]
         fit = sum(topic.get(root, 0.0) for root in roots) / top / len(roots) ** 0.5
         total = sum(of_group.values())
         likely = fitting if len(roots) > 1 else fitting[:FITTING_SINGLE]
@@ -227,14 +240,10 @@ def _with_ends(found: Iterable[_Candidate]) -> Iterator[_Candidate]:
 
 def _count_nearby(votes: dict[tuple[str, ...], dict[int, float]], voters: list[_Voter]) -> None:
     """Add the votes of articles whose text near a similar equation has a phrase."""
-    texts = [
-        f" {' '.join(stem(word.lower()) for word in _PHRASE_TOKEN.findall(voter.context))} "
-        for voter in voters
-    ]
     for key, of_group in votes.items():
-        wanted = f" {' '.join(key)} "
-        for voter, text in zip(voters, texts, strict=True):
-            if len(key) > 1 and wanted in text:
+        starts = [stem_start(root) for root in key]
+        for voter in voters if len(key) > 1 else ():
+            if voter.has(key, starts):
                 worth = NEARBY_VOTE * voter.trust
                 of_group[voter.group] = max(of_group.get(voter.group, 0.0), worth)
 
@@ -258,7 +267,7 @@ def named_by(context: str) -> Iterator[_Candidate]:
 def _before(tokens: list[str]) -> Iterator[_Candidate]:
     """Yield the subject or object of the clause that ends in the equation."""
     end = len(tokens)
-    while end and tokens[end - 1].lower() in _LINKS | _FINITE_VERBS | {"$"} and end > 0:
+    while end and tokens[end - 1].lower() in _ENDS_OF_CLAUSES:
         end -= 1
     links = {token.lower() for token in tokens[end:]}
     body = tokens[:end]
@@ -268,7 +277,7 @@ def _before(tokens: list[str]) -> Iterator[_Candidate]:
         return
     if not links & _IS_OR_ARE and _VERB_END.match(body[-1]):
         return
-    if links & (_VERB_LINKS | _FINITE_VERBS):
+    if links & _VERBS_BEFORE:
         for start in _clause_starts(body):
             words = _noun_phrase(body, start)
             if words:
@@ -289,7 +298,7 @@ def _clause_starts(body: list[str]) -> Iterator[int]:
     for at in range(len(body) - 1, -1, -1):
         here = body[at].lower()
         previous = body[at - 1].lower() if at else ""
-        begins = not at or previous in _CLAUSES | _FINITE_VERBS or not previous[:1].isalnum()
+        begins = not at or previous in _CLAUSE_BREAKS or not previous[:1].isalnum()
         begins = begins or (previous.endswith("ly") and at == 1)
         # a heading without a full stop may precede the sentence
         begins = begins or (here in _NAME_DETERMINERS and body[at][0].isupper())

@@ -6,12 +6,14 @@ Every door (command line, pages, API, Python) reads queries with `parse_query`.
 
 import re
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Literal
 
 from eqemb.article import read_tokens
 from eqemb.corpus.vocabulary import STOP_WORDS
 from eqemb.errors import UsageError
 from eqemb.formula.typed import read_typed
+from eqemb.search.match_kinds import check_kind
 from eqemb.search.query_formulas import split_query
 from eqemb.search.query_markup import clean_markup
 
@@ -29,6 +31,7 @@ _LEADING_WORDS = frozenset(
 #: What makes no formula by itself.
 _NO_SYMBOL = " \t\n,.;:!?'\"$()[]{}"
 _MATH_SIGN = re.compile(r"[\\^_{}=+<>|&$]")
+_MAX_PARSED = 256  # queries that are remembered: an answer parses its query several times
 _YEARS = re.compile(r"(\d{4})?(?:(-)(\d{4})?)?")
 
 
@@ -112,6 +115,7 @@ class WordQuery:
         }
 
 
+@lru_cache(maxsize=_MAX_PARSED)
 def parse_query(text: str) -> WordQuery:
     r"""Parse a query.
 
@@ -175,6 +179,10 @@ class Filters:
     has: tuple[str, ...] = ()
     """LaTeX of symbols, or of small pieces, that the equation contains."""
     numbered: bool = False
+    without: tuple[str, ...] = ()
+    """Articles whose equations are left out."""
+    kind: str | None = None
+    """One of `match_kinds.MATCH_KINDS`."""
 
     def __post_init__(self) -> None:
         """Check the types of all fields."""
@@ -184,6 +192,10 @@ class Filters:
         _check("numbered", self.numbered, bool, "True or False")
         for latex in self.has:
             _check("has", latex, str, "LaTeX strings")
+        for name in self.without:
+            _check("without", name, str, "names of articles")
+        _check("kind", self.kind, str | None, "a string")
+        check_kind(self.kind)
         if self.collection == EVERY_COLLECTION:
             object.__setattr__(self, "collection", None)
 

@@ -173,6 +173,7 @@ def _chunks(text: str) -> list[_Chunk]:
 
 
 _GREEK_LETTER = "\u0391-\u03a9\u03b1-\u03c9\u03d1\u03d5\u03d6\u03f0\u03f1\u03f5"
+_GREEK_SYMBOL = re.compile(f"[{_GREEK_LETTER}]")
 _ONE_LETTER = rf"[A-Za-z{_GREEK_LETTER}]"
 _NAME_CHOICE = "|".join(sorted(SPELT_NAMES, key=len, reverse=True))
 _MATH_CHUNK = re.compile(
@@ -323,4 +324,6 @@ def _is_formula(run: list[_Chunk], *, whole: bool) -> bool:
     if whole:
         return kinds != ["letter"] or not run[0].text.strip(_EDGES).isdigit()
     is_call = ("letter", "name", "letter") in zip(kinds, kinds[1:], kinds[2:], strict=False)
-    return has_relation or is_call
+    # no text spells words with Greek letters: "β is the inverse temperature" names a symbol
+    is_greek = len(run) == 1 and _GREEK_SYMBOL.fullmatch(run[0].text.strip(_EDGES)) is not None
+    return has_relation or is_call or is_greek

@@ -7,15 +7,20 @@ The JSON of a hit is defined here once. The command line (`--json`), the server'
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from html import escape
 from typing import Any, Literal
 
 from eqemb.article import Equation
 from eqemb.errors import UsageError
 from eqemb.formula import layout
+from eqemb.formula.clean_latex import clean_latex
 from eqemb.formula.running_text import plain_text, printed_text
+from eqemb.library.papers import PaperMetadata
+from eqemb.search.citations import Citation, equation_bibtex
+from eqemb.search.match_kinds import Matches
 from eqemb.search.query import WordQuery
-from eqemb.search.snippets import DEFAULT_RENDERER, Renderer, around_equation, pieces, word_matcher
+from eqemb.search.snippets import DEFAULT_RENDERER, Renderer, WordMatcher, around_equation, pieces
 from eqemb.search.strength import level, weak_below
 from eqemb.sources.names import arxiv_id
 
@@ -33,13 +38,20 @@ Json = dict[str, Any]
 # ------------------------------------------------------------ JSON of equations
 
 
-def equation_json(equation: Equation, title: str, renderer: Renderer = DEFAULT_RENDERER) -> Json:
-    """Return an equation of the library as JSON.
+def equation_json(
+    equation: Equation,
+    title: str,
+    renderer: Renderer = DEFAULT_RENDERER,
+    paper: PaperMetadata | None = None,
+) -> Json:
+    """Return an equation of the library as JSON; `paper` is what is known about its paper.
 
     Keys: `id` (ARTICLE#ordinal), `ordinal`, `number` (as printed), `label` (the first), `labels`,
-    `latex` (as written), `text` (Unicode), `mathml`, `article`, `title`, `section` (plain text),
-    `file`, `line`, `url` (at arXiv), `reference` (BibTeX).
+    `latex` (as written), `clean_latex` (to copy: macros expanded, no labels and sizes), `text`
+    (Unicode), `mathml`, `article`, `title`, `section` (plain text), `file`, `line`, `url` (at
+    arXiv), `authors`, `year`, `arxiv` (the id), `citation` (one line), `reference` (BibTeX).
     """
+    cited = Citation.of(equation.article, title, paper)
     return {
         "id": equation.id,
         "ordinal": equation.ordinal,
@@ -47,36 +59,28 @@ def equation_json(equation: Equation, title: str, renderer: Renderer = DEFAULT_R
         "label": equation.label,
         "labels": equation.labels,
         "latex": equation.latex,
+        "clean_latex": clean_latex(equation.expanded),
         "text": renderer.text(equation.expanded),
         "mathml": renderer.mathml(equation.expanded, display=True),
         "article": equation.article,
         "title": title,
-        "section": plain_text(equation.section),
+        "section": _plain_title(equation.section),
         "file": equation.file,
         "line": equation.line,
         "url": arxiv_url(equation.article),
-        "reference": bibtex(equation, title),
+        **cited.to_json(),
+        "reference": equation_bibtex(equation, cited),
     }
+
+
+#: Sections have many equations.
+_plain_title = lru_cache(maxsize=1 << 12)(plain_text)
 
 
 def arxiv_url(article: str) -> str | None:
     """Return the address of a paper at arXiv, if its name is an arXiv id."""
     found, version = arxiv_id(article)
     return f"https://arxiv.org/abs/{found}{version}" if found else None
-
-
-def bibtex(equation: Equation, title: str) -> str:
-    """Return a BibTeX entry for an equation."""
-    found, version = arxiv_id(equation.article)
-    which = f"({equation.number})" if equation.number else f"no. {equation.ordinal}"
-    lines = {
-        "title": re.sub(r"[{}\\]", "", title) or equation.article,
-        "note": f"Equation {which}",
-        **({"eprint": found + version, "archivePrefix": "arXiv"} if found else {}),
-    }
-    body = ",\n".join(f"  {name} = {{{value}}}" for name, value in lines.items())
-    key = re.sub(r"[^\w.:/-]", "-", f"{equation.article}-{equation.ordinal}")
-    return f"@misc{{{key},\n{body}\n}}"
 
 
 # ------------------------------------------------------------ hits and answers
@@ -95,6 +99,13 @@ class Hit:
     """What words, meaning, base, structure and agreement add to the score."""
     strength: float | None = None
     """The estimated share of such answers that are good, from 0 to 1; None if it is not known."""
+    paper: PaperMetadata | None = None
+    """What is known about its paper from elsewhere."""
+
+    @property
+    def citation(self) -> Citation:
+        """The paper: title, authors, year and arXiv id, as far as they are known."""
+        return Citation.of(self.article, self.title, self.paper)
 
     @property
     def level(self) -> str | None:
@@ -165,8 +176,8 @@ class Hit:
             "strength": None if self.strength is None else round(self.strength, 4),
             "level": self.level,
             "parts": {part: round(value, 6) for part, value in self.parts.items()},
-            **equation_json(self.equation, self.title, renderer),
-            "context": pieces(context, word_matcher(words), renderer),
+            **equation_json(self.equation, self.title, renderer, self.paper),
+            "context": pieces(context, WordMatcher(words), renderer),
             "context_text": printed_text(context),
             "family": self.family,
             "papers": self.papers,
@@ -232,6 +243,8 @@ class Answer:
     """Words of the query, which `to_json` marks; none if the query was an equation."""
     reading: WordQuery | None = None
     """How the query was read; None if it was the name of an equation."""
+    matches: Matches | None = None
+    """All equations that match, best or not; None if the ranking has no least match."""
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)

@@ -4,13 +4,12 @@ A sentence that was found for one word is not found again for another while a ne
 and headings are no sentences.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
-from itertools import islice
 from typing import NamedTuple
 
 from eqemb.article import EQUATION_MARK, Equation, equation_positions, read_tokens
-from eqemb.index.stemming import stem
+from eqemb.index.stemming import stem, stem_start
 from eqemb.search.engine import Search
 
 #: Sentences on each side of an equation in which words are searched, and letters they are in.
@@ -29,12 +28,24 @@ class SupportingSentence(NamedTuple):
     article: str
 
 
-class _Line(NamedTuple):
-    """A sentence, and the words in it in lower case."""
+class _Line:
+    """A line of text; its words are read when they are needed."""
 
-    sentence: str
-    article: str
-    words: frozenset[str]
+    __slots__ = ("_known", "_words", "article", "lowered", "sentence")
+
+    def __init__(self, sentence: str, article: str) -> None:
+        self.sentence, self.article, self.lowered = sentence, article, sentence.lower()
+        self._known, self._words = False, frozenset[str]()
+
+    @property
+    def words(self) -> frozenset[str]:
+        """The words of a sentence in lower case; none of a line that is not a sentence."""
+        if not self._known:
+            words = read_tokens(self.sentence.replace("[equation]", " "))[0]
+            if _is_sentence(self.sentence, words):
+                self._words = frozenset(map(str.lower, words))
+            self._known = True
+        return self._words
 
 
 class SentenceFinder:
@@ -61,35 +72,38 @@ class SentenceFinder:
 
     def _find(self, root: str, form: str | None, *, exact: bool) -> SupportingSentence | None:
         fallback: SupportingSentence | None = None
-        forms = self._forms.get(root)
-        if forms is None:
-            return None
+        start, has_form = stem_start(root), form is not None and stem(form) == root
         for lines in self._groups:
-            holding = [line for line in lines if not forms.isdisjoint(line.words)]
-            # stable: keeps the order of trust
-            holding.sort(key=lambda line: _bare(line.sentence) in self._used)
-            for line in holding:
-                if form in forms and form in line.words:
-                    return SupportingSentence(form or "", line.sentence, line.article)
-            if holding and fallback is None:
-                line = holding[0]
-                word = min(forms & line.words)
-                fallback = SupportingSentence(word, line.sentence, line.article)
+            # of the lines with the form, one that was not found before, else the first; likewise
+            # of those with another form
+            first: dict[tuple[bool, bool], SupportingSentence] = {}
+            for line in lines:
+                if start not in line.lowered:
+                    continue
+                words = [
+                    word for word in line.words if word.startswith(start) and stem(word) == root
+                ]
+                if not words:
+                    continue
+                is_used, is_form = _bare(line.sentence) in self._used, has_form and form in words
+                found = SupportingSentence(min(words), line.sentence, line.article)
+                first.setdefault((is_used, False), found)
+                if is_form:
+                    first.setdefault((is_used, True), found._replace(word=form or ""))
+                    if not is_used:
+                        break
+            for is_used in (False, True):
+                if (is_used, True) in first:
+                    return first[is_used, True]
+            if first and fallback is None:
+                fallback = first.get((False, False)) or first[True, False]
         return None if exact else fallback
-
-    @cached_property
-    def _forms(self) -> dict[str, set[str]]:
-        """The words of all lines by their stems: each is stemmed once, not in every line."""
-        found: dict[str, set[str]] = {}
-        for word in frozenset().union(*(line.words for lines in self._groups for line in lines)):
-            found.setdefault(stem(word), set()).add(word)
-        return found
 
     @cached_property
     def _groups(self) -> list[list[_Line]]:
         """The lines in groups of equal trust, the most trusted first."""
         groups: list[list[_Line]] = [[], [], [], []]
-        known: dict[tuple[str, str], _Line | None] = {}  # equations of one article share lines
+        known: dict[tuple[str, str], _Line] = {}  # equations of one article share lines
         for at, row in enumerate(self._rows):
             equation, title = self._search.equation(row)
             around, further = self._lines(equation)
@@ -97,11 +111,11 @@ class SentenceFinder:
             first = 0 if at == 0 and self._own else 2
             for group, texts in ((first, [*around, *equation.references]), (first + 1, further)):
                 for text in texts:
-                    key = text, equation.article
-                    if key not in known:
-                        known[key] = self._line(*key)
-                    line = known[key]
-                    if line is not None and line.sentence not in headings:
+                    if text not in headings:
+                        key = text, equation.article
+                        line = known.get(key)
+                        if line is None:
+                            line = known[key] = _Line(*key)
                         groups[group].append(line)
         return groups
 
@@ -109,8 +123,8 @@ class SentenceFinder:
         """Return the lines around an equation, the nearest first, and those further away."""
         text, marks = self._text(equation.article)
         at, end = marks[equation.ordinal - 1], marks[equation.ordinal - 1] + len(EQUATION_MARK)
-        here_left, left = _nearest(reversed(text[max(0, at - _MAX_LETTERS) : at].split("\n")))
-        here_right, right = _nearest(text[end : end + _MAX_LETTERS].split("\n"))
+        here_left, left = lines_before(text, at)
+        here_right, right = lines_after(text, end)
         here = [f"{here_left}[equation]{here_right}"] if here_left + here_right else []
         around = here + left[:1] + right[:1]
         steps = range(1, _SENTENCES)
@@ -127,14 +141,6 @@ class SentenceFinder:
             self._texts[article] = text, equation_positions(text)
         return self._texts[article]
 
-    @staticmethod
-    def _line(sentence: str, article: str) -> _Line | None:
-        """Return a sentence with its words; None for a heading."""
-        words = read_tokens(sentence.replace("[equation]", " "))[0]
-        if not _is_sentence(sentence, words):
-            return None
-        return _Line(sentence, article, frozenset(map(str.lower, words)))
-
 
 def _bare(sentence: str) -> str:
     """Return a sentence as it is for each of the equations in it."""
@@ -150,11 +156,29 @@ def _is_sentence(line: str, words: Sequence[str]) -> bool:
     return is_ended or 2 * large < sum(len(word) > _LONG_WORD for word in words)
 
 
-def _nearest(lines: Iterable[str]) -> tuple[str, list[str]]:
-    """Return the part of the equation's own line on this side of it, and the lines nearest to it.
+def lines_before(text: str, end: int) -> tuple[str, list[str]]:
+    """Return the part of a position's line before it, and the lines before that, the last first."""
+    low, found, own = max(0, end - _MAX_LETTERS), list[str](), None
+    while len(found) < _SENTENCES and end >= low:
+        start = text.rfind("\n", low, end)
+        line = text[max(start + 1, low) : end]
+        if own is None:
+            own = line
+        elif line := line.strip():
+            found.append(line)
+        end = start
+    return own or "", found
 
-    The given lines start at the equation.
-    """
-    rest = iter(lines)
-    own = next(rest, "")
-    return own, list(islice(filter(None, map(str.strip, rest)), _SENTENCES))
+
+def lines_after(text: str, start: int) -> tuple[str, list[str]]:
+    """Return the part of a position's line after it, and the lines after that."""
+    high, found, own = min(len(text), start + _MAX_LETTERS), list[str](), None
+    while len(found) < _SENTENCES and start <= high:
+        end = text.find("\n", start, high)
+        line = text[start : end if end >= 0 else high]
+        if own is None:
+            own = line
+        elif line := line.strip():
+            found.append(line)
+        start = end + 1 if end >= 0 else high + 1
+    return own or "", found

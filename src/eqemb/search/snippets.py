@@ -4,7 +4,7 @@ A piece is a dictionary. Its `kind` is "text", "mark" (a word of the query), "ma
 mathematics, with its `mathml`) or "equation" (the place of the equation itself).
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from eqemb.article import DOLLAR, EQUATION_MARK, tokenize
@@ -30,9 +30,33 @@ class Renderer:
 DEFAULT_RENDERER = Renderer()
 
 
+class WordMatcher:
+    """Whether a word has the stem of one of the given words."""
+
+    def __init__(self, words: Iterable[str] = ()) -> None:
+        self._wanted = {stem(word.lower()) for word in words}
+        #: What such words start with, since a stem has the first letter of its words; None for any.
+        self.initials: frozenset[str] | None = None
+        if all(root[:1].isascii() for root in self._wanted):
+            self.initials = frozenset("".join(map(_either_case, self._wanted)))
+
+    def __call__(self, word: str) -> bool:
+        """Whether a word is one of them."""
+        return stem(word.lower()) in self._wanted
+
+
+def _either_case(root: str) -> str:
+    """Return the letters that are the first one of a stem in lower case."""
+    first = root[:1]
+    return first + first.upper() + {"k": "\N{KELVIN SIGN}", "i": "İ"}.get(first, "")
+
+
+_NO_WORDS = WordMatcher()
+
+
 def pieces(
     text: str,
-    is_marked: Callable[[str], bool] = lambda _word: False,
+    is_marked: WordMatcher = _NO_WORDS,
     renderer: Renderer = DEFAULT_RENDERER,
 ) -> list[Piece]:
     """Split a text into pieces; `[equation]` in it is the place of the equation."""
@@ -40,9 +64,9 @@ def pieces(
     return list(merge_text(_split(text, is_marked, renderer)))
 
 
-def _split(text: str, is_marked: Callable[[str], bool], renderer: Renderer) -> Iterator[Piece]:
+def _split(text: str, is_marked: WordMatcher, renderer: Renderer) -> Iterator[Piece]:
     last = 0
-    for kind, source, start, end in tokenize(text):
+    for kind, source, start, end in tokenize(text, is_marked.initials):
         if kind == "word" and not is_marked(source):
             continue  # stays part of the text
         yield {"kind": "text", "text": text[last:start]}
@@ -79,22 +103,6 @@ def merge_text(parts: Iterable[Piece]) -> Iterator[Piece]:
         yield {"kind": "text", "text": waiting}
 
 
-def word_matcher(words: Iterable[str]) -> Callable[[str], bool]:
-    """Return a function that checks whether a word has the stem of one of the given words."""
-    wanted = {stem(word.lower()) for word in words}
-    if not wanted:
-        return lambda _word: False
-    known: dict[str, bool] = {}
-
-    def is_it(word: str) -> bool:
-        found = known.get(word)
-        if found is None:
-            found = known[word] = stem(word.lower()) in wanted
-        return found
-
-    return is_it
-
-
 def around_equation(context: str, reach: int | None) -> str:
     """Cut a context to `reach` words on each side of `[equation]`; None keeps all of it."""
     if reach is None:
@@ -112,7 +120,7 @@ def around_word(sentence: str, word: str, reach: int | None) -> str:
     if reach is None:
         return sentence
     tokens = list(tokenize(sentence))
-    is_it = word_matcher([word])
+    is_it = WordMatcher([word])
     places = (at for at, token in enumerate(tokens) if token.kind == "word" and is_it(token.text))
     at = next(places, 0)
     start = tokens[at - reach].start if at > reach else 0

@@ -86,11 +86,13 @@ def structure_evidence(structure: Scores, symbols: int) -> Evidence:
     return {"structure": structure, "size": np.full_like(structure, size)}
 
 
-def equation_evidence(structure: Scores, words: Scores, symbols: int) -> Evidence:
+def equation_evidence(structure: Scores, words: Scores | None, symbols: int) -> Evidence:
     """Return the evidence of structure, and of the words that the most similar equations share.
 
     These words tell nothing if the equations that gave them are not similar.
     """
+    if words is None:
+        return structure_evidence(structure, symbols)
     topic = words * structure.max(initial=0)
     return {**structure_evidence(structure, symbols), "topic": topic}
 
@@ -108,3 +110,40 @@ def strength_of_words(evidence: Evidence, agreement: Evidence | None) -> Scores:
 def strength_of_equation(evidence: Evidence) -> Scores:
     """Return the strength of answers to an equation."""
     return estimate("equation" if "topic" in evidence else "structure", evidence)
+
+
+def strength_of_mixture(
+    words: Evidence | None,
+    parts: Mapping[str, Scores],
+    weighted: Mapping[str, Scores],
+    symbols: int,
+    most: float,
+) -> Scores | None:
+    """Return the strength of answers to words, to formulas among them, or to both: then the mean.
+
+    A query that names a symbol and says what it means is answered by its definitions.
+
+    Args:
+        words: The evidence of the words; None for a query without words.
+        parts: The scores by each part.
+        weighted: What each part adds to the score, and `agreement`.
+        symbols: The symbols of the formulas.
+        most: The share of its score that an equation can gain by agreement.
+
+    """
+    found: list[Scores] = []
+    if words is not None:
+        agreed = None
+        gained = weighted.get("agreement")
+        if gained is not None and gained.any():
+            own = [part for name, part in weighted.items() if name != "agreement"]
+            agreed = agreement_evidence(gained, np.sum(own, axis=0), most)
+        found.append(strength_of_words(words, agreed))
+    if "structure" in parts:
+        found.append(strength_of_equation(structure_evidence(parts["structure"], symbols)))
+    if not found:
+        return None
+    strength: Scores = np.mean(found, axis=0)
+    if "definitions" in parts and symbols:
+        strength = np.maximum(strength, parts["definitions"])
+    return strength

@@ -1,5 +1,6 @@
 """Queries that are equations, and how a typed one is read: one formula, and words around it."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from eqemb.article import Equation
@@ -20,6 +21,8 @@ class EquationQuery(NamedTuple):
     """How the query was read, if it was typed."""
     encoder: EncoderIndex | None = None
     """The sentence encoder that takes part in the ranking."""
+    meanings: tuple[Mapping[str, float], ...] = ()
+    """For each symbol whose meaning takes part in the ranking, its weighted stems."""
 
 
 def read_typed_equation(query: str) -> tuple[Layout, WordQuery]:

@@ -6,10 +6,12 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
 from eqemb.errors import UsageError
 from eqemb.library.database import ALL
+from eqemb.search.match_kinds import MATCH_KINDS
 from eqemb.server import schemas
+from eqemb.server.exports import EXPORT_TYPES, MAX_EXPORTED, export_equations, export_results
 from eqemb.server.queries import MAX_QUERY_LENGTH
 from eqemb.server.responses import reply
-from eqemb.server.service import MAX_FRAGMENTS, MAX_HITS, Json, Page
+from eqemb.server.service import MAX_FRAGMENTS, MAX_HITS, Json, Page, Service
 
 _ERRORS = {
     400: "The query is invalid.",
@@ -30,6 +32,8 @@ router = APIRouter(
 )
 #: Most characters of a LaTeX fragment in `has`.
 _MAX_FRAGMENT_LENGTH = 200
+#: Most articles that a search leaves out.
+_MAX_WITHOUT = 50
 
 By = Annotated[
     Literal["all", "words", "meaning", "structure", "paper"],
@@ -49,7 +53,7 @@ Name = Annotated[
 ]
 
 
-def page(
+async def page(  # async, as is `limits`: others run in a thread, which costs more than they do
     page: Annotated[int, Query(ge=1, le=MAX_HITS, description="Page number, from 1.")] = 1,
     size: Annotated[int, Query(ge=1, le=50, description="Results on a page.")] = 10,
 ) -> Page:
@@ -57,7 +61,7 @@ def page(
     return Page(page, size)
 
 
-def limits(
+async def limits(
     collection: Annotated[
         str, Query(max_length=200, description="Search only this collection.")
     ] = "",
@@ -77,6 +81,12 @@ def limits(
         Query(description="LaTeX that the equation must contain; can be repeated."),
     ] = None,
     numbered: Annotated[bool, Query(description="Only numbered equations.")] = False,  # noqa: FBT002
+    without: Annotated[
+        list[str] | None, Query(description="Leave out this article; can be repeated.")
+    ] = None,
+    kind: Annotated[
+        str, Query(max_length=40, description=f"Only one kind of match: {', '.join(MATCH_KINDS)}.")
+    ] = "",
 ) -> Json:
     """The filters of a search; empty parameters are ignored."""
     fragments = [latex for latex in has or () if latex.strip()]
@@ -87,10 +97,15 @@ def limits(
             f"has: at most {MAX_FRAGMENTS} fragments of {_MAX_FRAGMENT_LENGTH} characters each"
             " are allowed"
         )
+    articles = [name.strip() for name in without or () if name.strip()]
+    if len(articles) > _MAX_WITHOUT:
+        raise UsageError(f"without: at most {_MAX_WITHOUT} articles are allowed")
     given = {"collection": collection, "article": article, "year": year, "section": section}
     return {name: value.strip() or None for name, value in given.items()} | {
         "has": fragments,
         "numbered": numbered,
+        "without": articles,
+        "kind": kind.strip() or None,
     }
 
 
@@ -126,10 +141,84 @@ async def similar(
     return await reply(request, lambda service: service.similar(equation, page, by=by, **limits))
 
 
+@router.get("/export.{ending}", summary="Download results", response_class=Response)
+async def export(
+    request: Request,
+    limits: Limits,
+    ending: Annotated[
+        Literal["csv", "json", "bib", "tex"],
+        Path(description="The format: CSV, JSON, BibTeX of the papers, LaTeX of the equations."),
+    ],
+    q: Annotated[
+        str,
+        Query(
+            max_length=MAX_QUERY_LENGTH,
+            description="A query, as for `search`.",
+            examples=["cosine similarity"],
+        ),
+    ] = "",
+    by: By = "all",
+    count: Annotated[int, Query(ge=1, le=MAX_EXPORTED, description="Most hits.")] = MAX_EXPORTED,
+    id: Annotated[  # noqa: A002
+        list[str] | None,
+        Query(description="Names of equations instead of a query; can be repeated."),
+    ] = None,
+) -> Response:
+    """Get the hits of a query as a file, without weak ones if there are others.
+
+    In CSV, a text that a spreadsheet would run as a formula has an apostrophe before it.
+    """
+
+    def answer(service: Service) -> bytes:
+        if id:
+            return export_equations(service, ending, id)
+        return export_results(service, ending, q, count=count, by=by, **limits)
+
+    return await reply(request, answer, EXPORT_TYPES[ending])
+
+
 @router.get("/describe", summary="Describe an equation", response_model=schemas.DescriptionSchema)
 async def describe(request: Request, equation: Name, count: Count = 10) -> Response:
     """List words that describe an equation, each with a sentence as evidence."""
     return await reply(request, lambda service: service.describe(equation, count))
+
+
+@router.get("/symbols", summary="Symbols of an equation", response_model=schemas.SymbolsSchema)
+async def symbols(
+    request: Request,
+    equation: Annotated[
+        str,
+        Query(max_length=MAX_QUERY_LENGTH, description="ARTICLE#4, ARTICLE(2.3) or ARTICLE:label."),
+    ],
+) -> Response:
+    """List the symbols of an equation with what its article says that they mean."""
+    return await reply(request, lambda service: service.symbols.equation(equation))
+
+
+@router.get("/glossary", summary="Symbols of an article", response_model=schemas.GlossarySchema)
+async def glossary(
+    request: Request,
+    article: Annotated[str, Query(max_length=500, description="The name of the article.")],
+) -> Response:
+    """List the symbols that an article defines, in alphabetical order."""
+    return await reply(request, lambda service: service.symbols.glossary(article))
+
+
+@router.get("/notation", summary="Notation of the library", response_model=schemas.NotationSchema)
+async def notation(
+    request: Request,
+    q: Annotated[
+        str,
+        Query(
+            max_length=MAX_QUERY_LENGTH,
+            description="Words, or one symbol as LaTeX.",
+            examples=["learning rate"],
+        ),
+    ],
+    count: Count = 10,
+) -> Response:
+    """List the symbols that articles use for a thing, or what they mean by a symbol."""
+    return await reply(request, lambda service: service.symbols.notation(q, count))
 
 
 @router.get("/words", summary="Nearest words", response_model=schemas.NeighboursSchema)

@@ -1,5 +1,6 @@
 """The application: API, pages, middleware, and errors in the format of the request."""
 
+import contextlib
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
@@ -13,20 +14,22 @@ from starlette.routing import Route
 
 from eqemb import __version__
 from eqemb.errors import EqembError
-from eqemb.server import api, site
+from eqemb.server import api, site, symbol_pages
 from eqemb.server.cache import LRUCache
 from eqemb.server.forwarding import ForwardingMiddleware, forwarded_parts
 from eqemb.server.map_worker import MapWorker
 from eqemb.server.middleware import LOOPBACK, MCP_PATH, SECURITY_HEADERS, AccessMiddleware
 from eqemb.server.processes import ProcessPool
 from eqemb.server.responses import PageError, message_of, status_of
-from eqemb.server.service import encode_json
-from eqemb.server.views import pages
+from eqemb.server.service import Json, encode_json
+from eqemb.server.views import error_page
 from eqemb.server.workers import WorkerPool
 
 _log = logging.getLogger("eqemb.server")
 #: Bytes of responses that are cached.
 _CACHE_BYTES = 32_000_000
+#: The URLs of the API and of pages.
+_ROUTERS = (api.router, site.router, symbol_pages.router)
 
 
 def make_app(  # noqa: PLR0913
@@ -88,7 +91,7 @@ def make_app(  # noqa: PLR0913
             ForwardingMiddleware,
             pool=processes,
             cache=app.state.cache,
-            parts=forwarded_parts([*api.router.routes, *site.router.routes]),
+            parts=forwarded_parts([route for router in _ROUTERS for route in router.routes]),
             version=lambda: pool.version,
             is_own=is_own,
             refuse=error_response,
@@ -119,8 +122,8 @@ def make_answering_app(
     app.state.map_worker = None
     app.state.files = site.files()
     if not only_agents:
-        app.include_router(api.router)
-        app.include_router(site.router)
+        for router in _ROUTERS:
+            app.include_router(router)
     for kind in (EqembError, RequestValidationError, HTTPException, Exception):
         app.add_exception_handler(kind, _handle_error)
     return app
@@ -134,11 +137,23 @@ async def _handle_error(request: Request, error: Exception) -> Response:
         return Response(error.page, status, {"Cache-Control": "no-store"}, site.HTML)
     if status == 500:
         _log.error("request for %s failed", request.url.path, exc_info=error)
-    return error_response(request.url.path, status, message_of(error, pool))
+    url = request.url.path
+    stats = None
+    if status < 500 and not _is_for_programs(url):
+        with contextlib.suppress(EqembError):  # too busy: a page without navigation will do
+            stats = await pool.run(lambda service: service.stats)
+    return error_response(url, status, message_of(error, pool), stats)
 
 
-def error_response(url: str, status: int, message: str) -> Response:
-    """An error as JSON for programs (/v1/, /mcp) and as a page elsewhere."""
+def _is_for_programs(url: str) -> bool:
+    return url.startswith("/v1/") or url == MCP_PATH
+
+
+def error_response(url: str, status: int, message: str, stats: Json | None = None) -> Response:
+    """An error as JSON for programs (/v1/, /mcp) and as a page elsewhere.
+
+    The page has a navigation if the `stats` of the library are given.
+    """
     # a response to an unhandled exception does not pass through the middleware
     headers = {**SECURITY_HEADERS, "Cache-Control": "no-store"}
     if status == 413:
@@ -147,8 +162,8 @@ def error_response(url: str, status: int, message: str) -> Response:
         headers["Retry-After"] = "1"
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
-    if url.startswith("/v1/") or url == MCP_PATH:
+    if _is_for_programs(url):
         body, kind = encode_json({"error": message}), "application/json"
     else:
-        body, kind = pages.error(status, message, url), site.HTML
+        body, kind = error_page.error(status, message, url, stats), site.HTML
     return Response(body, status, headers, kind)

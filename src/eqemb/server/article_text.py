@@ -6,9 +6,10 @@ text lists the equations whose windows contain it. A long article is split into 
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
+from itertools import accumulate
 from typing import Any, NamedTuple
 
-from eqemb.article import DOLLAR, Article, Equation, read_tokens, tokenize
+from eqemb.article import DOLLAR, EQUATION_MARK, Article, Equation, read_tokens, tokenize
 from eqemb.formula.running_text import plain_text
 from eqemb.search.snippets import (
     Piece,
@@ -30,6 +31,8 @@ _MAX_TITLE = 500  # characters; a longer paragraph is not compared with the titl
 class TextBlock(NamedTuple):
     """A paragraph of an article's text; its mathematics is not rendered yet."""
 
+    number: int
+    """Position among the paragraphs of the text, from 0."""
     source: str
     """As written, to recognise headings."""
     parts: list[tuple[str, Any]]
@@ -39,7 +42,7 @@ class TextBlock(NamedTuple):
 def paragraphs(article: Article, windows: dict[int, list[int]]) -> Iterator[TextBlock]:
     """The paragraphs of an article; `windows` maps word numbers to the equations near them."""
     equations, word = iter(article.equations), 0
-    for source in article.text.split("\n\n"):
+    for number, source in enumerate(article.text.split("\n\n")):
         parts: list[tuple[str, Any]] = []
         end = 0
         for kind, text, start, stop in tokenize(source):
@@ -56,7 +59,7 @@ def paragraphs(article: Article, windows: dict[int, list[int]]) -> Iterator[Text
             else:
                 parts.append((kind, text))
         parts.append(("text", source[end:].replace("\n", " ")))
-        yield TextBlock(" ".join(source.split()), parts)
+        yield TextBlock(number, " ".join(source.split()), parts)
 
 
 class Windows(NamedTuple):
@@ -92,6 +95,47 @@ def windows(text: str, size: int, is_known: Callable[[str], bool]) -> Windows:
         for number, _ in inside:
             near.setdefault(number, []).append(ordinal)
     return Windows(near, words)
+
+
+def window_of(
+    text: str, ordinal: int, size: int, is_known: Callable[[str], bool]
+) -> tuple[list[str], int]:
+    """The nearest known words of one equation, as `windows` has them, and how many equations.
+
+    Only the paragraphs around the equation are read.
+    """
+    sources = text.split("\n\n")
+    counts = [_count_equations(source) for source in sources]
+    before = list(accumulate(counts, initial=0))
+    at = bisect_left(before, ordinal) - 1
+    if not 0 <= at < len(sources):
+        return [], before[-1]
+    words, places = read_tokens(sources[at])
+    place, half = places[ordinal - 1 - before[at]], size // 2
+    left = _known(words[:place], is_known)
+    for source in reversed(sources[:at]):
+        if len(left) >= half:
+            break
+        left = _known(read_tokens(source)[0], is_known) + left
+    right = _known(words[place:], is_known)
+    for source in sources[at + 1 :]:
+        if len(right) >= half:
+            break
+        right += _known(read_tokens(source)[0], is_known)
+    return left[max(0, len(left) - half) :] + right[:half], before[-1]
+
+
+def _known(words: list[str], is_known: Callable[[str], bool]) -> list[str]:
+    return [word for word in map(str.lower, words) if is_known(word)]
+
+
+def _count_equations(source: str) -> int:
+    """The number of equations of a paragraph; a mark within inline mathematics is none."""
+    if EQUATION_MARK not in source:
+        return 0
+    pieces = source.split("$")
+    inside = pieces[1 : len(pieces) - 1 : 2]
+    return source.count(EQUATION_MARK) - sum(piece.count(EQUATION_MARK) for piece in inside)
 
 
 def split_into_parts(blocks: list[TextBlock]) -> list[list[TextBlock]]:
@@ -137,13 +181,37 @@ def display_blocks(
         if block.source in titles:
             yield {"kind": "heading", "pieces": pieces(block.source, renderer=renderer)}
         elif reach is None:
-            yield from _full_text(block, show_equation, renderer)
+            for shown in _full_text(block, show_equation, renderer):
+                is_text = shown["kind"] == "paragraph"
+                yield shown | {"paragraph": block.number} if is_text else shown
         else:
             for kind, value in block.parts:
                 if kind == "equation":
                     if context := around_equation(value.context, reach):
                         yield {"kind": "paragraph", "pieces": pieces(context, renderer=renderer)}
                     yield show_equation(value)
+
+
+def contents(parts: list[list[TextBlock]], article: Article, renderer: Renderer) -> list[Json]:
+    """The sections of an article in order, each with its part and its equations.
+
+    Equations before the first heading are in a section without a title.
+    """
+    titles = {" ".join(title.split()) for title in article.sections}
+    found: list[Json] = []
+    for number, part in enumerate(parts, 1):
+        for block in part:
+            if block.source in titles and not _is_title(block.source, article.title):
+                title = pieces(block.source, renderer=renderer)
+                found.append({"title": title, "part": number, "equations": []})
+            for kind, value in block.parts:
+                if kind != "equation":
+                    continue
+                if not found:
+                    found.append({"title": [], "part": number, "equations": []})
+                about = {"ordinal": value.ordinal, "number": value.number}
+                found[-1]["equations"].append(about | {"text": renderer.text(value.expanded)})
+    return found
 
 
 def _full_text(

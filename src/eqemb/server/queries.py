@@ -3,6 +3,8 @@
 Nothing here depends on a library or on HTTP.
 """
 
+from functools import lru_cache
+
 from eqemb.errors import UsageError
 from eqemb.formula import layout
 from eqemb.formula.tree import Node, children
@@ -12,9 +14,15 @@ from eqemb.search.query import parse_query
 #: Longest query in characters, and deepest nesting of brackets or of LaTeX.
 MAX_QUERY_LENGTH, MAX_QUERY_DEPTH = 2_000, 40
 
+_MAX_CHECKED = 256  # queries that are remembered: an answer checks its query several times
 _OPEN_BRACKETS, _CLOSE_BRACKETS = frozenset("{(["), frozenset("})]")
 
 
+class MissingError(UsageError):
+    """Nothing has this name."""
+
+
+@lru_cache(maxsize=_MAX_CHECKED)
 def check_query(query: str) -> str:
     """The query itself; raises `UsageError` if it is empty, too long or nested too deeply."""
     if not query.strip():

@@ -12,7 +12,8 @@ from starlette.exceptions import HTTPException
 
 from eqemb.errors import EqembError, UsageError
 from eqemb.server.cache import LRUCache
-from eqemb.server.service import Json, MissingError, Service, encode_json
+from eqemb.server.queries import MissingError
+from eqemb.server.service import Json, Service, encode_json
 from eqemb.server.workers import BusyError, WorkerPool
 
 WEB = Path(__file__).parent / "web"

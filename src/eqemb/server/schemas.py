@@ -62,6 +62,11 @@ class EquationSchema(QueryEquationSchema):
     file: str = Field(description="The file within the paper's source.")
     line: int
     url: str | None = Field(description="The paper on arXiv.")
+    clean_latex: str = Field(description="To copy: macros expanded, without labels and sizes.")
+    authors: list[str] = Field(description="Empty if they are not known.")
+    year: int | None = Field(description="Of the first version; null if it is not known.")
+    arxiv: str | None = Field(description="The arXiv id.")
+    citation: str = Field(description="The paper in one line.")
     reference: str = Field(description="A BibTeX entry.")
 
 
@@ -96,6 +101,22 @@ class ReadingSchema(Schema):
     unclear: list[str] = Field(description="What could not be read for certain.")
 
 
+class FacetValueSchema(Schema):
+    """A value that a filter of this name can have."""
+
+    value: str
+    equations: int = Field(description="How many matching equations have it.")
+
+
+class MatchesSchema(Schema):
+    """All equations that match: those that are not weak, every occurrence counted."""
+
+    equations: int
+    facets: dict[Literal["collection", "year", "section", "kind"], list[FacetValueSchema]] = Field(
+        description="The most frequent values of each filter."
+    )
+
+
 class SearchSchema(Schema):
     """One page of hits, best first."""
 
@@ -106,6 +127,9 @@ class SearchSchema(Schema):
     hits: list[HitSchema]
     match: Literal["good", "weak", "none"] = Field(
         description="Whether the query has a good answer, only weak ones, or none."
+    )
+    matches: MatchesSchema | None = Field(
+        description="How many equations match; null if the ranking has no least match."
     )
     unknown: list[str] = Field(description="Words that do not appear near any equation.")
     near: dict[str, list[str]] = Field(description="For unknown words, known words spelt alike.")
@@ -138,12 +162,107 @@ class PhraseSchema(Schema):
     article: str = Field(description="The article that says it of the most similar equation.")
 
 
+class ConflictSchema(Schema):
+    """What the article says of a symbol elsewhere."""
+
+    definition: str
+    sentence: str | None
+
+
+class MeaningSchema(Schema):
+    """A symbol of an equation, and what its article says that it means."""
+
+    symbol: str = Field(description="In LaTeX.")
+    text: str = Field(description="As Unicode text.")
+    mathml: str
+    role: Literal["variable", "function", "index", "bound"]
+    definition: str | None = Field(description="Formulas as $LaTeX$; null if none was found.")
+    type: str | None = Field(description="LaTeX of the set it is a member of, or of its type.")
+    sentence: str | None = Field(description="The sentence that says so.")
+    kind: str | None = Field(description="How it says so, such as `verb` or `apposition`.")
+    scope: Literal["sentence", "section", "article"] | None
+    confidence: float
+    sure: bool = Field(description="Whether the definition needs no word of doubt.")
+    conflicts: list[ConflictSchema]
+
+
+class SymbolsSchema(Schema):
+    """The symbols of an equation, in reading order."""
+
+    equation: str = Field(description="Its name.")
+    mathml: str = Field(description="`data-symbol` is the position of a symbol in `symbols`.")
+    symbols: list[MeaningSchema]
+
+
+class GlossaryMeaningSchema(Schema):
+    """What an article says of a symbol."""
+
+    definition: str
+    type: str | None
+    sentence: str | None
+    scope: Literal["sentence", "section", "article"]
+    section: str
+    equation: str | None = Field(description="The name of the nearest equation.")
+    confidence: float
+
+
+class GlossaryEntrySchema(Schema):
+    """A symbol that an article defines."""
+
+    symbol: str
+    text: str
+    mathml: str
+    meanings: list[GlossaryMeaningSchema]
+
+
+class GlossarySchema(Schema):
+    """The symbols that an article defines, in alphabetical order."""
+
+    article: str
+    title: str
+    total: int = Field(description="How many symbols it defines; at most 500 are listed.")
+    entries: list[GlossaryEntrySchema]
+
+
+class NotationExampleSchema(Schema):
+    """An article that defines a symbol."""
+
+    article: str
+    equation: str | None = Field(description="The name of the equation nearest to the definition.")
+    definition: str
+    sentence: str | None
+
+
+class NotationLineSchema(Schema):
+    """A symbol that denotes a thing, or a thing that a symbol denotes."""
+
+    symbol: str
+    text: str
+    mathml: str
+    meaning: str
+    articles: int
+    share: float = Field(description="Of the articles that define what was asked for.")
+    examples: list[NotationExampleSchema]
+
+
+class NotationSchema(Schema):
+    """How articles denote a thing, or what they mean by a symbol."""
+
+    query: str
+    is_symbol: bool
+    articles: int
+    lines: list[NotationLineSchema]
+
+
 class DescriptionSchema(Schema):
     """An equation described in words."""
 
     asked: EquationSchema | QueryEquationSchema
     phrase: PhraseSchema | None = Field(description="A name; null if none is sure enough.")
     words: list[DescribingWordSchema]
+    symbols: list[MeaningSchema] = Field(
+        description="What its symbols mean; empty for an equation given as LaTeX."
+    )
     kin: list[str] = Field(description="The most similar equations, whose text was used.")
     notes: list[str]
     reading: ReadingSchema | None = Field(description="How the query was read; null for a name.")
@@ -212,6 +331,7 @@ class EquationDetailsSchema(EquationSchema):
     context: list[PieceSchema]
     references: list[list[PieceSchema]] = Field(description="Sentences that refer to it.")
     words: list[str] = Field(description="Its window: the words it was learned from.")
+    symbols: list[MeaningSchema] = Field(description="What its symbols mean, in reading order.")
     family: list[str]
     papers: int
     of: int = Field(description="Number of equations in the article.")
@@ -241,8 +361,27 @@ class BlockSchema(Schema):
 
     kind: Literal["heading", "paragraph", "equation"]
     pieces: list[PieceSchema] | None = None
+    paragraph: int | None = Field(
+        None, description="Of a paragraph: its position in the article's text, from 0."
+    )
     equation: EquationSchema | None = None
     words: list[str] | None = None
+
+
+class ListedEquationSchema(Schema):
+    """An equation in the contents of an article."""
+
+    ordinal: int
+    number: str | None
+    text: str = Field(description="One line of Unicode.")
+
+
+class SectionSchema(Schema):
+    """A section of an article."""
+
+    title: list[PieceSchema] = Field(description="Empty before the first heading.")
+    part: int = Field(description="The part of the article in which it starts.")
+    equations: list[ListedEquationSchema]
 
 
 class ArticleSchema(Schema):
@@ -256,6 +395,7 @@ class ArticleSchema(Schema):
     parts: int
     equations: int
     window: int = Field(description="Number of words an equation is learned from.")
+    contents: list[SectionSchema] = Field(description="All sections, of every part.")
     blocks: list[BlockSchema]
 
 

@@ -5,7 +5,6 @@ text of a paper than `snippets` allows. A name that does not exist raises `Missi
 """
 
 import json
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -15,22 +14,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqemb import __version__
-from eqemb.article import Equation, read_tokens
+from eqemb.article import Equation
 from eqemb.corpus.vocabulary import STOP_WORDS
 from eqemb.errors import UnknownKeyError, UsageError
 from eqemb.facade.equation_map import MapSummary, map_place, map_summary, points
 from eqemb.facade.library import Library
 from eqemb.formula import layout
 from eqemb.formula.html import page_mathml
+from eqemb.formula.running_text import printed_text
 from eqemb.index.renderings import RenderingIndex
+from eqemb.search.facets import Facets
 from eqemb.search.names import check_collection
 from eqemb.search.query import Ranking, parse_query
 from eqemb.search.results import Answer, arxiv_url, equation_json, reading_json
-from eqemb.search.snippets import Piece, around_equation, around_word, pieces, word_matcher
+from eqemb.search.snippets import Piece, WordMatcher, around_equation, around_word, pieces
 from eqemb.server import article_text
-from eqemb.server.queries import check_query, single_formula
-from eqemb.server.snippets import WORDS_SHOWN, PageRenderer
+from eqemb.server.examples import example_equation, example_words
+from eqemb.server.queries import MissingError, check_query, single_formula
+from eqemb.server.snippets import WORDS_SHOWN, PageRenderer, TextRenderer
 from eqemb.server.suggestions import word_list
+from eqemb.server.symbols import SymbolService
 
 #: Hits that paging can reach.
 MAX_HITS = 1_000
@@ -38,14 +41,12 @@ MAX_HITS = 1_000
 MAX_FRAGMENTS = 5
 #: Most names in the `family` of an equation, in `kin`, and most sentences in `references`.
 _MAX_FAMILY, _MAX_KIN, _MAX_REFERENCES = 100, 20, 20
+#: Least strength of an equation that the map highlights.
+_MAP_STRENGTH = 0.5
 #: Words around an equation if the library has no model that defines its window.
 _DEFAULT_WINDOW = 16
 
 Json = dict[str, Any]
-
-
-class MissingError(UsageError):
-    """Nothing has this name."""
 
 
 class Page(NamedTuple):
@@ -102,7 +103,7 @@ class Service:
         found = self._page_of(answer, page, for_page=for_page)
         if answer.reading is not None and answer.reading.formula is None:
             return found | {"kind": "words"} | self._parsed(equation)
-        return found | {"kind": "equation", "asked": self._query_equation(equation)}
+        return found | {"kind": "equation", "asked": self.asked(equation)}
 
     @staticmethod
     def _check_request(query: str, page: Page, limits: Mapping[str, Any]) -> None:
@@ -119,10 +120,27 @@ class Service:
         reach = None if self._is_full and not for_page else self._reach
         return shown.to_json(reach=reach, renderer=self._renderer) | {
             "match": answer.match,
+            "matches": self._matches(answer),
             "page": page.number,
             "size": page.size,
             "more": len(answer.hits) > page.last and page.last + page.size <= MAX_HITS,
         }
+
+    def _matches(self, answer: Answer) -> Json | None:
+        """How many equations match, and how they are distributed; None if there is no cut."""
+        if answer.matches is None:
+            return None
+        facets = self._facets.count(answer.matches)
+        return {
+            "equations": len(answer.matches),
+            "facets": {
+                name: [each._asdict() for each in values] for name, values in facets.items()
+            },
+        }
+
+    @cached_property
+    def _facets(self) -> Facets:
+        return Facets(self.library.records, self.library.engine.segments)
 
     def _parsed(self, query: str) -> Json:
         """How a query was understood."""
@@ -134,41 +152,66 @@ class Service:
     def _renderer(self) -> PageRenderer:
         return PageRenderer(RenderingIndex(self.library.engine.segments).find)
 
+    @cached_property
+    def symbols(self) -> SymbolService:
+        """Answers questions about symbols."""
+        return SymbolService(self.library, self._renderer, self._reach, is_full=self._is_full)
+
+    @cached_property
+    def text_renderer(self) -> TextRenderer:
+        """Renders formulas of papers as text alone."""
+        return TextRenderer(self._renderer)
+
     def _equation(self, equation: Equation, title: str) -> Json:
         """The data of an equation, wherever it is shown."""
-        return equation_json(equation, title, self._renderer)
+        paper = self.library.records.paper(equation.article)
+        return equation_json(equation, title, self._renderer, paper)
 
-    def _query_equation(self, text: str) -> Json:
+    def asked(self, text: str) -> Json:
         """The equation of a query, given by name or as LaTeX."""
-        found = self.library.equation(text)
+        found = self.library.equation(check_query(text))
         if found is not None:
             return self._equation(found, self._title(found))
         latex = "".join(parse_query(text).formulas)
         shape = layout(latex)  # not cached: only formulas of papers are
         return {"latex": latex, "text": shape.to_text(), "mathml": page_mathml(shape.to_mathml())}
 
-    def equation(self, name: str) -> Json:
-        """One equation with everything that is known about it."""
+    def _find(self, name: str) -> Equation:
+        """The equation of a name."""
         try:
             found = self.library.equation(check_query(name))
         except UsageError as error:
             raise MissingError(str(error)) from None
         if found is None:
             raise MissingError(f"{name!r} is not the name of an equation: write ARTICLE#4")
+        return found
+
+    def brief(self, name: str) -> Json:
+        """One equation with its context, as in a list."""
+        found = self._find(name)
+        context = around_equation(found.context, self._reach)
+        return self._equation(found, self._title(found)) | {
+            "context": pieces(context, renderer=self._renderer),
+            "context_text": printed_text(context),
+        }
+
+    def equation(self, name: str) -> Json:
+        """One equation with everything that is known about it."""
+        found = self._find(name)
         questions = self.library.engine
         row = questions.row(found)
         family = questions.family(row)
         text = self.library.records.article_text(int(questions.articles[row]))
-        windows = self._windows(text).words
-        window = windows.get(found.ordinal, [])
+        window, count = article_text.window_of(text, found.ordinal, self._window, self._is_known)
         references = found.references[:_MAX_REFERENCES] if self._is_full else []
         return self._equation(found, self._title(found)) | {
             "context": pieces(around_equation(found.context, self._reach), renderer=self._renderer),
             "references": [pieces(text, renderer=self._renderer) for text in references],
+            "symbols": self.symbols.of(found),
             "words": window if self._is_full else [],
             "family": family[:_MAX_FAMILY],
             "papers": len({found.article, *(name.rpartition("#")[0] for name in family)}),
-            "of": len(windows),
+            "of": count,
         }
 
     # ------------------------------------------------------------ words
@@ -178,7 +221,7 @@ class Service:
         check_query(equation)
         found = self.library.describe(equation, count)
         return {
-            "asked": self._query_equation(equation),
+            "asked": self.asked(equation),
             "phrase": found.phrase.to_json() if found.phrase and self._is_full else None,
             "words": [
                 {
@@ -189,6 +232,7 @@ class Service:
                 }
                 for each in found.words
             ],
+            "symbols": [] if found.equation is None else self.symbols.of(found.equation),
             "kin": found.similar[:_MAX_KIN],
             "notes": found.notes,
             "reading": reading_json(found.reading),
@@ -197,9 +241,7 @@ class Service:
     def _sentence(self, sentence: str | None, word: str) -> list[Piece]:
         if sentence is None or not self._is_full:
             return []
-        return pieces(
-            around_word(sentence, word, self._reach), word_matcher([word]), self._renderer
-        )
+        return pieces(around_word(sentence, word, self._reach), WordMatcher([word]), self._renderer)
 
     def words(self, word: str, count: int = 10) -> Json:
         """The words nearest to a word."""
@@ -305,6 +347,7 @@ class Service:
             "parts": len(parts),
             "equations": len(article.equations),
             "window": self._window,
+            "contents": article_text.contents(parts, article, self._renderer),
             "blocks": list(shown),
         }
 
@@ -374,13 +417,19 @@ class Service:
             raise MissingError("this library has no map: create one with `eqemb map`")
         return found
 
-    def map_hits(self, query: str, count: int = 200) -> Json:
-        """The points of the map that match a query, best first; scores relative to the best."""
+    def map_hits(self, query: str, count: int = 60) -> Json:
+        """The points of the map that match a query best; scores relative to the best.
+
+        Those of which fewer than half of such answers are good are left out: they are spread over
+        the whole map. The first page of results is always shown.
+        """
         check_query(query)
         library = self.library
         found = library.search(query, count)
         best: dict[int, float] = {}
-        for hit in found.hits:
+        for rank, hit in enumerate(found.hits, 1):
+            if rank > Page().size and (hit.strength or 0.0) < _MAP_STRENGTH:
+                break
             best.setdefault(int(self._point_of[library.engine.row(hit.equation)]), hit.score)
         highest = max([*best.values(), 1e-9])
         scores = [round(score / highest, 3) for score in best.values()]
@@ -391,31 +440,14 @@ class Service:
         """The point of each equation; it depends on the library alone, not on the layout."""
         return points(self.library.engine)[1]
 
-    def examples(self) -> Json:
-        """For the home page: words to start from, and an equation that several papers have."""
-        titles = self.library.records.titles()
-        words = (word.lower() for title in titles for word in set(read_tokens(title)[0]))
-        return {
-            "words": word_list(self.library).examples(Counter(words), 12),
-            "equation": self._common_equation(),
-        }
-
-    def _common_equation(self) -> Json | None:
-        """A readable equation of the largest family."""
-        questions = self.library.engine
-        segments, found = questions.segments, list[tuple[int, int]]()
-        keys, counts = np.unique(
-            segments.type_keys[questions.types[segments.live]], return_counts=True
-        )
-        for at in np.lexsort((keys, -counts))[:200].tolist():
-            rows = segments.equations_of_key(int(keys[at]))
-            members = questions.structure.families.members(int(questions.types[rows[0]]))
-            found.append((len(segments.equations_of(members)), int(rows[0])))
-        for _, row in sorted(found, key=lambda item: (-item[0], item[1])):
-            equation, title = questions.equation(row)
-            if 10 <= len(layout(equation.expanded).nodes()) <= 30:
-                return self._equation(equation, title)
-        return None
+    def examples(self) -> list[Json]:
+        """For the home page: three questions with good answers, one of them LaTeX."""
+        found: list[Json] = [{"q": words} for words in example_words(self.library, 2)]
+        equation = example_equation(self.library)
+        if equation is not None:
+            latex = equation.expanded.rstrip(" .,;")
+            found.append({"q": f"${latex}$", "mathml": self._renderer.mathml(latex, display=True)})
+        return found
 
 
 def encode_json(answer: Json | bytes) -> bytes:

@@ -7,13 +7,27 @@ from starlette.exceptions import HTTPException
 
 from eqemb.errors import UsageError
 from eqemb.search.query import EVERY_COLLECTION
-from eqemb.server.api import Limits
+from eqemb.server.api import By, Limits
+from eqemb.server.exports import named_equations
 from eqemb.server.map_worker import MapWorker
 from eqemb.server.queries import MAX_QUERY_LENGTH
 from eqemb.server.responses import WEB, PageError, message_of, pool_of, reply, static_response
 from eqemb.server.service import Page, Service, encode_json
-from eqemb.server.views import map_page, pages, report_page
+from eqemb.server.views import (
+    article_list,
+    article_page,
+    equation_page,
+    home,
+    map_page,
+    report_page,
+    results,
+    saved_page,
+    why_page,
+    words_page,
+)
+from eqemb.server.views.layout import article_link
 from eqemb.server.views.manual import manual
+from eqemb.server.views.panels import ASKED, names_of, open_panels, show_panel
 
 router = APIRouter(include_in_schema=False)
 HTML = "text/html; charset=utf-8"
@@ -21,22 +35,37 @@ _MEDIA_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg
 
 Text = Annotated[str, Query(max_length=MAX_QUERY_LENGTH)]
 Number = Annotated[int, Query(ge=1, le=1000)]
+#: Open panels, each as `PANEL:EQUATION`.
+Opened = Annotated[list[str] | None, Query(alias="open")]
 
 
 @router.get("/")
-async def search(request: Request, limits: Limits, q: Text = "", page: Number = 1) -> Response:
+async def search(
+    request: Request,
+    limits: Limits,
+    q: Text = "",
+    page: Number = 1,
+    opened: Opened = None,
+    by: By = "all",
+) -> Response:
     """The home page, and the results of a search."""
 
     def render(service: Service) -> bytes:
         if not q.strip():
-            return pages.home(service.stats, service.examples(), limits)
+            return home.home(service.stats, service.examples(), limits)
         try:
-            answer = service.search(q, Page(page), for_page=True, **limits)
+            answer = service.search(q, Page(page), by=by, for_page=True, **limits)
         except UsageError as error:
             message = message_of(error, pool_of(request))
-            shown = pages.invalid_query(service.stats, q, limits, message)
+            shown = results.invalid_query(service.stats, q, limits, message, by)
             raise PageError(message, shown) from None
-        return pages.results(service.stats, answer, limits)
+        names = names_of(answer["hits"])
+        if answer["kind"] == "equation":
+            names[ASKED] = answer["asked"]["latex"]
+        values = {"q": q, "by": None if by == "all" else by, **limits}
+        values["page"] = page if page > 1 else None
+        at = open_panels(service, opened or (), "/", values, names, q)
+        return results.results(service.stats, answer, limits, at)
 
     return await reply(request, render, HTML)
 
@@ -47,12 +76,36 @@ async def equation(request: Request, name: Text = "", latex: Text = "") -> Respo
 
     def render(service: Service) -> bytes:
         given = name or latex
-        described, similar = (
-            service.describe(given, 8),
-            service.similar(given, Page(1, 5), for_page=True),
-        )
-        about = service.equation(name) if name else similar["asked"]
-        return pages.equation(service.stats, about, described, similar)
+        found = service.equation(name) if name else service.asked(latex)
+        return equation_page.equation(service, given, found)
+
+    return await reply(request, render, HTML)
+
+
+@router.get("/v1/panel")
+async def panel(
+    request: Request, kind: Text, equation: Text, query: Text | None = None
+) -> Response:
+    """A panel of an equation, as HTML for the script."""
+    return await reply(
+        request, lambda service: {"html": show_panel(service, kind, equation, query)}
+    )
+
+
+@router.get("/saved")
+async def saved(
+    request: Request,
+    names: Annotated[list[str] | None, Query(alias="id")] = None,
+    opened: Opened = None,
+) -> Response:
+    """A list of equations; the script keeps that of the user in the browser."""
+
+    def render(service: Service) -> bytes:
+        listed = list(dict.fromkeys(names or ()))
+        found = named_equations(service, listed)
+        shown = names_of(filter(None, found.values()))
+        at = open_panels(service, opened or (), "/saved", {"id": listed}, shown)
+        return saved_page.saved(service.stats, found, at)
 
     return await reply(request, render, HTML)
 
@@ -62,7 +115,7 @@ async def why(request: Request, query: Text, equation: Text) -> Response:
     """Why an equation matches a query."""
     return await reply(
         request,
-        lambda service: pages.why(service.stats, service.why(query, equation)),
+        lambda service: why_page.why(service.stats, service.why(query, equation)),
         HTML,
     )
 
@@ -71,7 +124,7 @@ async def why(request: Request, query: Text, equation: Text) -> Response:
 async def words(request: Request, word: Text) -> Response:
     """The words nearest to a word."""
     return await reply(
-        request, lambda service: pages.words(service.stats, service.words(word, 20)), HTML
+        request, lambda service: words_page.words(service.stats, service.words(word, 20)), HTML
     )
 
 
@@ -84,19 +137,27 @@ async def articles(
     def render(service: Service) -> bytes:
         only = None if collection in ("", EVERY_COLLECTION) else collection
         found = service.articles(Page(page, 50), words=words, collection=only)
-        return pages.articles(service.stats, found, words, collection)
+        return article_list.articles(service.stats, found, words, collection)
 
     return await reply(request, render, HTML)
 
 
 @router.get("/articles/{name:path}")
 async def article(
-    request: Request, name: str, part: Number | None = None, equation: int | None = None
+    request: Request,
+    name: str,
+    part: Number | None = None,
+    equation: int | None = None,
+    opened: Opened = None,
 ) -> Response:
     """An article."""
 
     def render(service: Service) -> bytes:
-        return pages.article(service.stats, service.article(name, part, equation), equation)
+        found = service.article(name, part, equation)
+        shown = [block["equation"] for block in found["blocks"] if block["kind"] == "equation"]
+        path, values = article_link(found["name"]), {"part": part, "equation": equation}
+        at = open_panels(service, opened or (), path, values, names_of(shown))
+        return article_page.article(service.stats, found, equation, at)
 
     return await reply(request, render, HTML)
 

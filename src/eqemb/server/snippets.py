@@ -13,6 +13,22 @@ WORDS_SHOWN = {"full": 60, "short": 12, "none": 0}
 _CACHE: LRUCache[str] = LRUCache(16_000_000)
 
 
+class TextRenderer(Renderer):
+    """Renders formulas as text alone, for files without MathML."""
+
+    def __init__(self, renderer: Renderer) -> None:
+        """`renderer` makes the text."""
+        self._renderer = renderer
+
+    def mathml(self, latex: str, *, display: bool = False) -> str:  # noqa: ARG002
+        """Nothing."""
+        return ""
+
+    def text(self, latex: str) -> str:
+        """A formula as one line of Unicode."""
+        return self._renderer.text(latex)
+
+
 class PageRenderer(Renderer):
     """Renders formulas of papers for pages, unless the library has them rendered.
 

@@ -1,8 +1,8 @@
-"""Words of a library for completion and for the examples on the home page."""
+"""Words of a library that complete what is typed."""
 
 import re
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections import Counter
 from pathlib import Path
 from threading import Lock
 
@@ -13,43 +13,36 @@ from eqemb.corpus.vocabulary import STOP_WORDS
 from eqemb.facade.library import Library
 from eqemb.index.text_index import TextIndex
 
-_EXAMPLE_WORD = re.compile("[a-z]{6,}")
+#: Completions that are rarer than this share of the most frequent one are misspelt or of no use.
+_LEAST_SHARE = 0.002
+#: Inflected forms; a word is offered in its most frequent form only.
+_INFLECTION = re.compile(r"(?:'s|ies|es|s|ied|ed|ing|y|e)$")
 
 
 class WordList:
-    """The words of an index in alphabetical order, with the number of equations near each."""
+    """The words near equations in alphabetical order, with how often each occurs."""
 
     def __init__(self, text: TextIndex) -> None:
+        often: Counter[str] = Counter()
+        for word, _, count in text.word_counts():
+            often[word] += count
         rows = sorted(
-            (word, count, stem)
-            for word, stem, count in text.vocabulary()
-            if count and len(word) > 2 and word[0].isalpha() and word not in STOP_WORDS
+            (word, often[word])
+            for word, _, near in text.vocabulary()
+            if near and len(word) > 2 and word[0].isalpha() and word not in STOP_WORDS
         )
-        self._words = [word for word, _, _ in rows]
-        self._counts: NDArray[np.int64] = np.array([count for _, count, _ in rows], np.int64)
-        self._stems = [stem for _, _, stem in rows]
+        self._words = [word for word, _ in rows]
+        self._counts: NDArray[np.int64] = np.array([count for _, count in rows], np.int64)
 
     def complete(self, prefix: str, count: int) -> list[str]:
-        """Words with a prefix, those near most equations first, one for each stem."""
+        """Words with a prefix, the most frequent first; one for each group of inflected forms."""
         low, high = (bisect_left(self._words, end) for end in (prefix, prefix + "\U0010ffff"))
         order = low + np.argsort(-self._counts[low:high], kind="stable")
-        return self._one_per_stem(order.tolist(), count)
-
-    def examples(self, titles: Mapping[str, int], count: int) -> list[str]:
-        """Words of titles, ranked by (number of titles with the word) x (equations near it)."""
-        scores = [
-            titles.get(word, 0) * float(near) if _EXAMPLE_WORD.fullmatch(word) else 0.0
-            for word, near in zip(self._words, self._counts, strict=True)
-        ]
-        order = np.argsort(-np.array(scores), kind="stable")
-        return self._one_per_stem([row for row in order.tolist() if scores[row]], count)
-
-    def _one_per_stem(self, order: list[int], count: int) -> list[str]:
         chosen: dict[str, str] = {}
-        for row in order:
-            chosen.setdefault(self._stems[row], self._words[row])
-            if len(chosen) == count:
+        for row in order.tolist():
+            if self._counts[row] < _LEAST_SHARE * self._counts[order[0]] or len(chosen) == count:
                 break
+            chosen.setdefault(_INFLECTION.sub("", self._words[row]), self._words[row])
         return list(chosen.values())
 
 

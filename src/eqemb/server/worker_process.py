@@ -79,10 +79,16 @@ def main() -> None:
     pool.warm_up()
     gc.collect()
     gc.freeze()  # what is loaded by now stays: later collections need not visit it
-    with asyncio.Runner() as runner:
-        send(target, "ready")
-        while True:
-            send(target, runner.run(respond(app, requests.get())))
+    asyncio.run(_answer(app, requests, target))
+
+
+async def _answer(app: ASGIApp, requests: "SimpleQueue[WorkerRequest]", target: BinaryIO) -> None:
+    """Send "ready", then the response to each request."""
+    send(target, "ready")
+    while True:
+        # Waiting here stops the event loop, which has nothing else to do. `Runner.run` for each
+        # request would set a signal handler, for which Python writes out the whole last response.
+        send(target, await respond(app, requests.get()))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ Only names are considered here; `content` recognises files by their content.
 
 import posixpath
 import re
+from functools import lru_cache
 
 from eqemb.sources.formats import format_of, format_suffix
 
@@ -185,6 +186,7 @@ def is_generic_name(path: str) -> bool:
     return is_paper(path) and stem in _MAIN_NAMES
 
 
+@lru_cache(maxsize=1 << 12)
 def arxiv_id(path: str) -> tuple[str, str]:
     """The arXiv identifier at the end of a path, and its version; both '' if there is none."""
     *folders, last = map(strip_suffixes, path.split("/"))

@@ -29,56 +29,60 @@ _MEMBERSHIP = re.compile(r"\u2208|\\(?:in|subset|subseteq)(?![a-zA-Z])")
 _COUNTING = re.compile(r"\s*(?:[A-Zb-dhk-nqrt]|\\lvert|\||\\ell)(?![a-zA-Z])")
 _BOUNDS = re.compile(r"[<>]|\\(?:leq?|geq?|ll|gg|neq?)(?![a-zA-Z])")
 _NORM = re.compile(r"\\ell(?![a-zA-Z])|[lL]_")
+#: What may stand between a name and its symbol.
+APPOSING = frozenset({"as", ":", "=", "say", "namely"})
+LIST_MARKS = frozenset({"]", ":", ":=", "=", "-", "\u2013", "\u2014"})
 
 
 def by_apposition(sentence: Sentence, group: Group) -> Iterator[Mention]:
     """As in "the learning rate η", "a matrix A", "word vectors u and v"."""
     end = group.start
     soft = 0.0
-    if sentence.kind(end - 1) == "," and ends_clause(sentence, group.end):
+    if sentence.kinds[end - 1] == "," and ends_clause(sentence, group.end):
         end, soft = end - 1, 0.25  # "the true posterior, p, ..."
-        if sentence.kind(group.end) != ",":
+        if sentence.kinds[group.end] != "," and (
+            sentence.kinds[group.end] not in {".", ")"}
+            or _RELATION_SIGN.search(sentence.latex[group.start])
+        ):
             return
-    elif sentence.word(end - 1) == "as" and sentence.word(end - 2) == "such":
-        end, soft = end - 2 - (sentence.kind(end - 3) == ","), 0.2
-    elif sentence.kind(end - 1) in {":", "="} or sentence.word(end - 1) in {"say", "namely"}:
-        end, soft = end - 1 - (sentence.kind(end - 2) == ","), 0.15
-        if sentence.kind(group.start - 1) == ":":
+    elif sentence.lowers[end - 1] == "as" and sentence.lowers[end - 2] == "such":
+        end, soft = end - 2 - (sentence.kinds[end - 3] == ","), 0.1
+    elif sentence.kinds[end - 1] in {":", "="} or sentence.lowers[end - 1] in {"say", "namely"}:
+        end, soft = end - 1 - (sentence.kinds[end - 2] == ","), 0.1
+        if sentence.kinds[group.start - 1] == ":":
             return
     phrase = sentence.before(end)
     if phrase is None:
         return
     confidence = _apposition_confidence(sentence, phrase) - soft
-    if sentence.kind(group.end) == NOMINAL and not soft:
-        confidence -= 0.15
-    head = sentence.word(phrase.end - 1)
+    if sentence.kinds[group.end] == NOMINAL and not soft:
+        confidence -= 0.1
+    head = sentence.lowers[phrase.end - 1]
     several = lexicon.is_plural(head) or phrase.determiner in {"both", "two", "three"}
     terms = group.terms if several or phrase.determiner == "" else group.terms[:1]
     tail = _complement(sentence, group.end)
     for term in terms:
-        if term == terms[0] or not _RELATION_SIGN.search(sentence.tokens[term].latex):
+        if term == terms[0] or not _RELATION_SIGN.search(sentence.latex[term]):
             yield Mention(term, phrase, "apposition", max(confidence, 0.05), tail=tail)
 
 
 def _complement(sentence: Sentence, at: int) -> Phrase | None:
     """As in "of the feature pyramid" in "the level P of the feature pyramid"."""
-    if sentence.word(at) != "of":
+    if sentence.lowers[at] != "of":
         return None
     inner = sentence.after(at + 1)
     return None if inner is None else Phrase(at, inner.end)
 
 
 def _apposition_confidence(sentence: Sentence, phrase: Phrase) -> float:
-    head = sentence.word(phrase.end - 1)
-    if phrase.determiner in lexicon.INDEFINITE:
-        confidence = 0.8
-    elif phrase.determiner in lexicon.QUANTIFIERS:
+    head = sentence.lowers[phrase.end - 1]
+    if phrase.determiner in lexicon.QUANTIFIERS:
         confidence = 0.55
     elif phrase.determiner:
-        confidence = 0.75
+        confidence = 0.7
     else:
         confidence = 0.6
-        before = sentence.kind(phrase.start - 1)
+        before = sentence.kinds[phrase.start - 1]
         if before not in {PREPOSITION, CONJUNCTION, "", ",", "(", VERB, NOMINAL, DETERMINER}:
             confidence = 0.5
     if head in lexicon.VAGUE_HEADS and phrase.end - phrase.start == 1:
@@ -88,19 +92,23 @@ def _apposition_confidence(sentence: Sentence, phrase: Phrase) -> float:
 
 def by_parenthesis(sentence: Sentence, group: Group) -> Iterator[Mention]:
     """As in "the learning rate (η)" and "η (the learning rate)"."""
-    opener, closer = sentence.kind(group.start - 1), sentence.kind(group.end)
+    opener, closer = sentence.kinds[group.start - 1], sentence.kinds[group.end]
     if opener == "(" and closer == ")":
         phrase = sentence.before(group.start - 1)
-        if phrase is not None and not _BOUNDS.search(sentence.tokens[group.start].latex):
+        if phrase is not None and not _BOUNDS.search(sentence.latex[group.start]):
             yield from shared(group, phrase, "parenthesis", 0.7 if phrase.determiner else 0.55)
     if closer != "(" or opener == ADJECTIVE:
         return
     at = group.end + 1
-    if sentence.word(at) in {"i.e.", "i.e"}:
-        at += 1 + (sentence.kind(at + 1) == ",")
+    if sentence.lowers[at] in {"i.e.", "i.e"}:
+        at += 1 + (sentence.kinds[at + 1] == ",")
     phrase = sentence.after(at)
-    if phrase is None or sentence.kind(phrase.end) not in {")", ","}:
+    if phrase is None or sentence.kinds[phrase.end] not in {")", ","}:
         return
+    if sentence.lowers[phrase.end + 1] in {"i.e.", "i.e"}:  # "(the slope, i.e. the tangent)"
+        end = sentence.clause_end(phrase.end + 2)
+        if sentence.kinds[end] == ")":
+            phrase = Phrase(phrase.start, end, phrase.determiner)
     if phrase.determiner or is_noun_phrase(sentence, phrase.start):
         yield Mention(group.terms[-1], phrase, "parenthesis", 0.7 if phrase.determiner else 0.5)
 
@@ -109,14 +117,14 @@ def by_count(sentence: Sentence, group: Group) -> Iterator[Mention]:
     """As in "each of the K classes": K is the number of them. "U, V matrices" are matrices."""
     last = group.terms[-1]
     end = counted_nouns(sentence, last + 1)
-    before = sentence.kind(group.start - 1)
+    before = sentence.kinds[group.start - 1]
     if (
         end is None
         or before in {NOMINAL, ADJECTIVE, PARTICIPLE}
-        or sentence.word(group.start - 1) in {"where", "since"}
+        or sentence.lowers[group.start - 1] in {"where", "since"}
     ):
         return
-    latex = sentence.tokens[last].latex
+    latex = sentence.latex[last]
     if before in {"@", "/", "-"} or _MEMBERSHIP.search(latex) or _NORM.match(latex):
         return
     phrase = Phrase(last + 1, end)
@@ -130,10 +138,15 @@ def by_count(sentence: Sentence, group: Group) -> Iterator[Mention]:
 
 def by_list(sentence: Sentence, group: Group) -> Iterator[Mention]:
     """As in "x: the input" as in a list of notation, "K = number of classes"."""
-    mark = sentence.word(group.end)
-    if mark not in {":", ":=", "=", "-", "\u2013", "\u2014"} or not _starts_item(sentence, group):
+    mark = sentence.lowers[group.end]
+    if mark == "]" and group.start == 1 and sentence.kinds[0] == "[":  # the name of a list's item
+        phrase = sentence.after(group.end + 1)
+        if phrase is not None:
+            yield from shared(group, phrase, "list", 0.75)
         return
-    if sentence.kind(group.end + 1) not in {DETERMINER, NOMINAL, ADJECTIVE}:
+    if mark not in LIST_MARKS or not _starts_item(sentence, group):
+        return
+    if sentence.kinds[group.end + 1] not in {DETERMINER, NOMINAL, ADJECTIVE}:
         return
     phrase = sentence.after(group.end + 1)
     if phrase is not None:
@@ -141,4 +154,4 @@ def by_list(sentence: Sentence, group: Group) -> Iterator[Mention]:
 
 
 def _starts_item(sentence: Sentence, group: Group) -> bool:
-    return sentence.kind(group.start - 1) in {"", ";", ",", "\u2022", "."} or group.start == 0
+    return sentence.kinds[group.start - 1] in {"", ";", ",", "\u2022", "."} or group.start == 0

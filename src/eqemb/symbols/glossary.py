@@ -103,7 +103,7 @@ def equation_meanings(article: Article, ordinal: int) -> list[Meaning]:
 def likeness(symbol: Symbol, other: Symbol) -> float:
     """How much a definition of another symbol counts for a symbol: 1 for the same one, 0 for none.
 
-    >>> from eqemb.symbols.identifiers import read_term
+    >>> from eqemb.symbols.terms import read_term
     >>> x_i, x_j = read_term("x_i").symbols[0], read_term("x_j").symbols[0]
     >>> likeness(x_i, x_i), likeness(x_i, x_j)
     (1.0, 0.95)

@@ -2,17 +2,14 @@ r"""Symbols of a formula from its layout tree.
 
 A symbol is a letter or a name with its decorations: accents, primes, indices. Transposition,
 inverses and powers are operations on a symbol and not part of it. Named functions (`\log`,
-softmax), sets of numbers and the differential are no symbols. `read_term` says what a formula in a
-sentence is about: `x \in X` is about `x`. Nothing here recurses: a tree may be 100,000 deep, and
-only the first `MAX_SYMBOL_NODES` nodes of scripts count for a key.
+softmax), sets of numbers and the differential are no symbols. Nothing here recurses: a tree may be
+100,000 deep, and only the first `MAX_SYMBOL_NODES` nodes of scripts count for a key.
 """
 
-import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import NamedTuple
 
-from eqemb.formula import Layout, layout
+from eqemb.formula import Layout
 from eqemb.formula.commands import BIG, FUNCTIONS, INTEGRALS
 from eqemb.formula.tree import Node, baseline, children
 from eqemb.formula.write_latex import to_latex
@@ -34,37 +31,13 @@ _NAMED_FUNCTIONS = FUNCTIONS | frozenset(
 )
 #: Scripts above a symbol that are operations on it.
 _OPERATIONS = frozenset({"⊤", "†", "V!T", "V!⊤", "V!⊺", "⊺", "V!H", "V!t⊤", "′⊤", "°"})
-_RELATIONS = frozenset("=∈∉∼≈≡∝:;<>≤≥≪≫≠⊂⊆⊃⊇→↦⟶←≜≝≐∣|⟹⇒⇔⊢⩽⩾↔∋") | {":=", "∷", "=:"}
-_MEMBER = frozenset("∈⊂⊆")
-_ARROWS = frozenset("→↦⟶⟼")
-_EQUALS = frozenset("=≡≜≝≐≈∝") | {":="}
+RELATION_TAGS = frozenset("=∈∉∼≈≡∝:;<>≤≥≪≫≠⊂⊆⊃⊇→↦⟶←≜≝≐∣|⟹⇒⇔⊢⩽⩾↔∋") | {":=", "∷", "=:"}
 _BINDING = BIG - INTEGRALS | {"lim", "limsup", "liminf", "V!lim"}
 _INDEX_MARKS = frozenset({"&comma;", "−", "+", "V!…", "V!⋯", ":", "/", ".", "⋅", "*", "-"})
-_DASH = "·"
-
-
-#: What stands before an equals sign, if no brace or other relation does: the rest need not be read.
-_LEFT_SIDE = re.compile(
-    r"([^{}=<>:&|~∈\\]*(?:\\(?:mathbf|mathcal|mathrm|boldsymbol|bm|hat|bar|tilde|text|vec)"
-    r"\{[^{}=\\]*\}[^{}=<>:&|~∈\\]*|_\{[^{}=\\]*\}[^{}=<>:&|~∈\\]*){0,8})(&?\s*=)"
-)
-_DOTS = frozenset({"V!…", "V!⋯"})
+INDEX_DASH = "·"
+DOTS = frozenset({"V!…", "V!⋯"})
 _NO_EDGES: frozenset[str] = frozenset()
 _SPACING = frozenset({"space", "row", "cell"})
-
-
-class FormulaTerm(NamedTuple):
-    """What a formula in a sentence is about."""
-
-    symbols: tuple[Symbol, ...]
-    """What the formula names: one, the members of a list, or nothing for an expression."""
-    type: str = ""
-    relation: str = ""
-    """The sign after the symbol, such as `=` or `∈`; empty if it stands alone."""
-    is_tuple: bool = False
-    """The symbols are members of a tuple, which a phrase may mean as a whole."""
-    is_word: bool = False
-    """A number or an operator: reads like a word of the sentence."""
 
 
 def symbols_of(made: Layout) -> list[Symbol]:
@@ -186,18 +159,18 @@ def _bound(nodes: list[Node]) -> Iterator[str]:
 def _counts(node: Node | None) -> bool:
     r"""Whether a row is the start of `1, \dots, n`."""
     row = [part.tag for part, _ in zip(baseline(node), range(5), strict=False)]
-    return bool(_DOTS & set(row)) and row[0][:2] == "N!" and "&comma;" in row
+    return bool(DOTS & set(row)) and row[0][:2] == "N!" and "&comma;" in row
 
 
 def _heads(node: Node | None) -> Iterator[str]:
     """The letters before the first relation of a row."""
-    for part in _first(baseline(node)):
-        if part.tag in _RELATIONS:
+    for part in first_nodes(baseline(node)):
+        if part.tag in RELATION_TAGS:
             return
         if is_identifier(part):
             yield symbol_key(part)
         elif part.tag.startswith(("M!(", "M!1x1")):
-            inside = _first(baseline(part.get("w")))
+            inside = first_nodes(baseline(part.get("w")))
             yield from (symbol_key(one) for one in inside if is_identifier(one))
 
 
@@ -219,7 +192,7 @@ def _own_edges(node: Node) -> frozenset[str]:
 
 def _is_power(script: Node) -> bool:
     """Whether a script above is an operation: a number, a transposition, an inverse, a sum."""
-    row = list(_first(baseline(script)))
+    row = list(first_nodes(baseline(script)))
     tags = [node.tag for node in row]
     if all(tag[:2] == "N!" or tag in _OPERATIONS or tag in "+−/." for tag in tags):
         return tags not in (["+"], ["−"])
@@ -243,11 +216,13 @@ def _is_short(script: Node) -> bool:
     return True
 
 
-def _first(nodes: Iterable[Node]) -> Iterator[Node]:
+def first_nodes(nodes: Iterable[Node]) -> Iterator[Node]:
+    """As many nodes as count for a key."""
     return (node for node, _ in zip(nodes, range(MAX_SYMBOL_NODES), strict=False))
 
 
-def _symbol(node: Node) -> Symbol:
+def make_symbol(node: Node) -> Symbol:
+    """The symbol whose letter a node is."""
     own = _own_edges(node)
     exact, general = _keys(node, own)
     return Symbol(exact, _latex(node, own), general, _letter(node.tag))
@@ -270,7 +245,7 @@ def _keys(node: Node, own: frozenset[str]) -> tuple[str, str]:
         text = f"{_SCRIPT_MARK[edge]}{{{_row_key(child)}}}"
         exact += text
         is_index = edge in "ab" and not _is_prime(child) and _is_index(child)
-        general += f"{_SCRIPT_MARK[edge]}{{{_DASH}}}" if is_index else text
+        general += f"{_SCRIPT_MARK[edge]}{{{INDEX_DASH}}}" if is_index else text
     return exact, general
 
 
@@ -321,9 +296,9 @@ def _is_prime(script: Node) -> bool:
 
 def _is_index(script: Node) -> bool:
     """Whether a script holds only small letters and numbers: `i`, `t-1`, `(k)`, but not `hh`."""
-    row = list(_first(baseline(script)))
+    row = list(first_nodes(baseline(script)))
     if len(row) == 1 and row[0].tag[:4] == "M!()":
-        row = list(_first(baseline(row[0].get("w"))))
+        row = list(first_nodes(baseline(row[0].get("w"))))
     words = "".join(node.tag[2:] if node.tag[:2] == "V!" else " " for node in row)
     if any(len(word) > 1 and not set(word) <= set("ijklmnpqrst") for word in words.split()):
         return False
@@ -349,141 +324,3 @@ def _latex(node: Node, own: frozenset[str]) -> str:
 @lru_cache(maxsize=4096)
 def _letter_latex(tag: str) -> str:
     return to_latex(Node(tag))
-
-
-# ---------------------------------------------------------------- formulas in sentences
-
-
-@lru_cache(maxsize=16384)
-def read_term(latex: str) -> FormulaTerm:
-    r"""What a formula in a sentence is about.
-
-    >>> [symbol.latex for symbol in read_term(r"x, y \in X").symbols]
-    ['x', 'y']
-    """
-    side = _LEFT_SIDE.match(latex)
-    if side is not None:
-        term = read_term(side[1])
-        if term.relation:  # a relation that only the layout shows
-            return term
-        return FormulaTerm(term.symbols, "", side[2].strip() and "=", term.is_tuple)
-    made = layout(latex)
-    row = [node for node, _ in zip(baseline(made.root), range(400), strict=False)]
-    if not row:
-        return FormulaTerm((), is_word=True)
-    if all(node.tag[:2] in {"N!", "M!"} and node.tag[2:3].isdigit() for node in row):
-        return FormulaTerm((), is_word=True)
-    if len(row) == 1 and row[0].tag[1:2] != "!" and row[0].kids is None:
-        return FormulaTerm((), is_word=True)
-    head, sign, rest = _split(row)
-    if sign in _ARROWS:
-        return FormulaTerm((), "", sign)
-    symbols: list[Symbol] = []
-    for part in _parts(head):
-        named = _named(part)
-        if named is None:
-            return FormulaTerm((), "", sign)
-        symbols.extend(named)
-    if any(node.tag in _DOTS for node in head):
-        symbols = [_enumerated(symbol, symbols[0]) for symbol in symbols]
-    is_tuple = len(head) == 1 and head[0].tag[:3] in {"M!(", "M!⟨"}
-    return FormulaTerm(tuple(dict.fromkeys(symbols)), _type(sign, rest), sign, is_tuple)
-
-
-def _enumerated(symbol: Symbol, first: Symbol) -> Symbol:
-    r"""In `x_1, \dots, x_N` the capital is an index."""
-    if symbol.base != first.base or _DASH not in first.general:
-        return symbol
-    return Symbol(symbol.key, symbol.latex, first.general, symbol.base)
-
-
-def _split(row: list[Node]) -> tuple[list[Node], str, list[Node]]:
-    for place, node in enumerate(row):
-        if node.tag in _RELATIONS and place:
-            return row[:place], node.tag, row[place + 1 :]
-    return row, "", []
-
-
-def _parts(row: list[Node]) -> Iterator[list[Node]]:
-    part: list[Node] = []
-    for node in row:
-        if node.tag == "&comma;":
-            if part:
-                yield part
-            part = []
-        else:
-            part.append(node)
-    if part:
-        yield part
-
-
-def _named(part: list[Node]) -> list[Symbol] | None:
-    """The symbols that a member of a list names, or None for an expression."""
-    first, rest = part[0], part[1:]
-    if first.tag in _DOTS:
-        return []
-    if first.tag[:3] in {"M!(", "M!{", "M!⟨"} and not rest:
-        return _members(first)
-    if first.tag[:3] == "M!|" and not rest:
-        inside = list(_first(baseline(first.get("w"))))
-        if len(inside) == 1 and is_identifier(inside[0]):
-            one = _symbol(inside[0])
-            return [Symbol(f"|{one.key}|", _latex_of(first), f"|{one.general}|", f"|{one.base}|")]
-        return None
-    if not is_identifier(first):
-        return None
-    if not rest:
-        return [_symbol(first)]
-    if rest[0].tag[:3] in {"M!(", "M!&", "M!{"} and len(rest) == 1:
-        return [_symbol(first)]
-    if all(node.tag[:2] == "V!" and len(node.tag) == 3 for node in part) and len(part) > 1:
-        return _word(part)
-    return None
-
-
-def _word(part: list[Node]) -> list[Symbol] | None:
-    """Letters in a row without scripts are a name, such as `spec`, if they are small or alike."""
-    if any(node.kids for node in part[:-1]) or len(part) > 12:
-        return None
-    name = "".join(node.tag[2:] for node in part)
-    if not (name.isascii() and (len(name) > 2 or name[0] == name[1])):
-        return None
-    return [Symbol(name, name, name, name)]
-
-
-def _members(fence: Node) -> list[Symbol] | None:
-    """The members of a tuple or a set, if each is a symbol."""
-    found: list[Symbol] = []
-    element = fence.get("w")
-    while element is not None:
-        row = [node for node in _first(baseline(element)) if node.tag != "&comma;"]
-        if len(row) != 1:
-            return None
-        if is_identifier(row[0]):
-            found.append(_symbol(row[0]))
-        elif row[0].tag not in _DOTS:
-            return None
-        element = element.get("e")
-    return found
-
-
-def _latex_of(node: Node) -> str:
-    alone = Node(node.tag, node.look)
-    alone.kids = node.kids
-    return to_latex(alone)
-
-
-def _type(sign: str, rest: list[Node]) -> str:
-    """What a symbol is a member of, or the type of a function; up to the next relation."""
-    if not rest or (sign not in _MEMBER and sign != ":"):
-        return ""
-    if sign == ":" and not any(node.tag in _ARROWS for node in rest):
-        return ""
-    stops = _EQUALS | {"&comma;", ";", "|"}
-    end = next((at for at, node in enumerate(rest) if node.tag in stops), len(rest))
-    if not end:
-        return ""
-    follower, rest[end - 1].n = rest[end - 1].n, None
-    text = to_latex(rest[0])
-    rest[end - 1].n = follower
-    return text

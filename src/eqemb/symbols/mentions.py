@@ -53,38 +53,37 @@ class Group(NamedTuple):
 
 def groups(sentence: Sentence) -> Iterator[Group]:
     """The formulas of a sentence in groups, in order."""
-    at = 0
-    while at < sentence.size:
-        if sentence.kinds[at] != FORMULA:
-            at += 1
+    kinds, passed = sentence.kinds, 0
+    for at in sentence.tokens.formulas:
+        if at < passed or kinds[at] != FORMULA:
             continue
         terms, end = [at], at + 1
         while True:
             place = end
-            if sentence.kind(place) == ",":
+            if sentence.kinds[place] == ",":
                 place += 1
-            joined = sentence.kind(place) == CONJUNCTION
+            joined = sentence.kinds[place] == CONJUNCTION
             place += joined
-            if place == end or sentence.kind(place) != FORMULA:
+            if place == end or sentence.kinds[place] != FORMULA:
                 break
             if joined and place == end + 2 and len(terms) == 1:
                 break  # a comma before the "and" of two starts a new clause
-            named = sentence.kind(at - 1) == NOMINAL
+            named = sentence.kinds[at - 1] == NOMINAL
             if joined and named and counted_nouns(sentence, place + 1):
                 break  # "an instance I and K classes"
             terms.append(place)
             end = place + 1
         yield Group(terms, at, end)
-        at = end
+        passed = end
 
 
 def counted_nouns(sentence: Sentence, at: int) -> int | None:
     """The end of a plural noun phrase that starts at a token."""
     start = at
-    while at - start < 5 and sentence.kind(at) in {NOMINAL, ADJECTIVE, PARTICIPLE}:
+    while at - start < 5 and sentence.kinds[at] in {NOMINAL, ADJECTIVE, PARTICIPLE}:
         at += 1
-    last = sentence.word(at - 1)
-    if at == start or sentence.kind(at - 1) != NOMINAL or not lexicon.is_plural(last):
+    last = sentence.lowers[at - 1]
+    if at == start or sentence.kinds[at - 1] != NOMINAL or not lexicon.is_plural(last):
         return None
     if last in _NOT_COUNTED or (at - start == 1 and last in ACTING | NAMING):
         return None
@@ -133,32 +132,32 @@ def _tail(sentence: Sentence, parts: list[Phrase]) -> Phrase | None:
     if any(part.end - part.start > 3 for part in parts[:-1]):
         return None
     last = parts[-1]
-    if sentence.kind(last.start - 1) == DETERMINER:
+    if sentence.kinds[last.start - 1] == DETERMINER:
         return None  # "the mean and the variance of the prior" may be two things
     for at in range(last.start, last.end):
-        if sentence.word(at) == "of":
+        if sentence.lowers[at] == "of":
             return Phrase(at, last.end)
     return None
 
 
 def is_respective(sentence: Sentence, at: int) -> bool:
     """Whether "respectively" follows, perhaps after a comma."""
-    return "respectively" in (sentence.word(at), sentence.word(at + 1))
+    return "respectively" in (sentence.lowers[at], sentence.lowers[at + 1])
 
 
 def is_noun_phrase(sentence: Sentence, at: int) -> bool:
     """Whether a phrase without an article is one of nouns: "is gaussian noise", not "is small"."""
     start = at
-    while sentence.kind(at) in {NOMINAL, ADJECTIVE, PARTICIPLE}:
+    while sentence.kinds[at] in {NOMINAL, ADJECTIVE, PARTICIPLE}:
         at += 1
-    last = sentence.word(at - 1)
-    if sentence.kind(at - 1) != NOMINAL or at == start or sentence.kind(start) == PARTICIPLE:
+    last = sentence.lowers[at - 1]
+    if sentence.kinds[at - 1] != NOMINAL or at == start or sentence.kinds[start] == PARTICIPLE:
         return False
-    return lexicon.is_plural(last) or at - start > 1 or sentence.word(at) == "of"
+    return lexicon.is_plural(last) or at - start > 1 or sentence.lowers[at] == "of"
 
 
 def ends_clause(sentence: Sentence, at: int) -> bool:
     """Whether a clause ends before a token."""
-    if sentence.word(at) == "respectively":
+    if sentence.lowers[at] == "respectively":
         return True
-    return sentence.kind(at) in {"", ".", ",", ";", ")", CONJUNCTION, SUBORDINATOR}
+    return sentence.kinds[at] in {"", ".", ",", ";", ")", CONJUNCTION, SUBORDINATOR}

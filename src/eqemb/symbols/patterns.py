@@ -8,11 +8,33 @@ stand next to a formula. `benchmarks/symdef.py --kinds` counts how often each is
 
 from collections.abc import Iterator
 
-from eqemb.symbols.appositions import by_apposition, by_count, by_list, by_parenthesis
-from eqemb.symbols.lexicon import EQUATION, FORMULA
+from eqemb.symbols.appositions import (
+    APPOSING,
+    LIST_MARKS,
+    by_apposition,
+    by_count,
+    by_list,
+    by_parenthesis,
+)
+from eqemb.symbols.asides import ASIDE_OPENERS, by_aside, by_quantity
+from eqemb.symbols.lexicon import (
+    ADJECTIVE,
+    ADVERB,
+    BE,
+    DETERMINER,
+    EQUATION,
+    GERUND,
+    NOMINAL,
+    PARTICIPLE,
+    VERB,
+)
 from eqemb.symbols.mentions import Group, Mention, groups
 from eqemb.symbols.phrases import Sentence
-from eqemb.symbols.verbs import by_denoting, by_display, by_gap, by_verb
+from eqemb.symbols.verbs import LINKS, PREDICATES, by_denoting, by_display, by_gap, by_verb
+
+_BEFORE_VERB = frozenset({ADVERB, VERB, BE, ","})
+_ENDS_NAME = frozenset({NOMINAL, GERUND, ")", ","})
+_COUNTED = frozenset({NOMINAL, ADJECTIVE, PARTICIPLE})
 
 
 def find_mentions(sentence: Sentence) -> list[Mention]:
@@ -23,8 +45,9 @@ def find_mentions(sentence: Sentence) -> list[Mention]:
             known = best.get(mention.term)
             if known is None or mention.confidence > known.confidence:
                 best[mention.term] = mention
-    for at in range(sentence.size):
-        if sentence.kinds[at] in {EQUATION, FORMULA} and at not in best:
+    kinds = sentence.kinds
+    for at in sentence.tokens.formulas:
+        if at not in best and (kinds[at] == EQUATION or kinds[at - 1] == ":"):
             shown = by_display(sentence, at)
             if shown is not None:
                 best[at] = shown
@@ -32,10 +55,25 @@ def find_mentions(sentence: Sentence) -> list[Mention]:
 
 
 def _of_group(sentence: Sentence, group: Group) -> Iterator[Mention]:
-    yield from by_verb(sentence, group)
-    yield from by_denoting(sentence, group)
-    yield from by_apposition(sentence, group)
-    yield from by_parenthesis(sentence, group)
-    yield from by_count(sentence, group)
-    yield from by_gap(sentence, group)
-    yield from by_list(sentence, group)
+    """Try the patterns that the tokens next to the group allow."""
+    kinds, lowers = sentence.kinds, sentence.lowers
+    before, after = kinds[group.start - 1], kinds[group.end]
+    first, last = lowers[group.start - 1], lowers[group.end]
+    if after in _BEFORE_VERB or last in PREDICATES:
+        yield from by_verb(sentence, group)
+    if first in LINKS:
+        yield from by_denoting(sentence, group)
+    if before in _ENDS_NAME or first in APPOSING:
+        yield from by_apposition(sentence, group)
+    if before == "(" or after == "(":
+        yield from by_parenthesis(sentence, group)
+    if after in _COUNTED:
+        yield from by_count(sentence, group)
+    if after == DETERMINER:
+        yield from by_gap(sentence, group)
+    if last in ASIDE_OPENERS:
+        yield from by_aside(sentence, group)
+    if first == "of":
+        yield from by_quantity(sentence, group)
+    if last in LIST_MARKS:
+        yield from by_list(sentence, group)

@@ -4,7 +4,6 @@ A phrase is a pair of token numbers. Every search looks at `MAX_PHRASE` tokens a
 whole extraction is linear in the text.
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from eqemb.symbols import lexicon
@@ -25,7 +24,7 @@ from eqemb.symbols.lexicon import (
     SUBORDINATOR,
     VERB,
 )
-from eqemb.symbols.sentence import SentenceToken
+from eqemb.symbols.sentence import SentenceTokens
 
 MAX_PHRASE = 32
 
@@ -42,22 +41,21 @@ class Phrase(NamedTuple):
     """The article or other determiner before the phrase, in lower case."""
 
 
+#: After the last token, and before the first one by negative indices.
+_OUTSIDE = [""] * (MAX_PHRASE + 8)
+
+
 class Sentence:
     """The tokens of a sentence, and the phrases in it."""
 
-    def __init__(self, tokens: Sequence[SentenceToken]) -> None:
+    def __init__(self, tokens: SentenceTokens) -> None:
         self.tokens = tokens
-        self.kinds = [token.kind for token in tokens]
-        self.lowers = [token.lower for token in tokens]
-        self.size = len(tokens)
-
-    def kind(self, at: int) -> str:
-        """The kind of a token; '' outside the sentence."""
-        return self.kinds[at] if 0 <= at < self.size else ""
-
-    def word(self, at: int) -> str:
-        """A word in lower case; '' for formulas and outside the sentence."""
-        return self.lowers[at] if 0 <= at < self.size else ""
+        self.size = len(tokens.kinds)
+        self.kinds = tokens.kinds + _OUTSIDE
+        """The kind of each token; '' outside the sentence, which ends every search."""
+        self.lowers = tokens.lowers + _OUTSIDE
+        """Each word in lower case; '' for formulas and outside the sentence."""
+        self.latex = tokens.latex
 
     # ------------------------------------------------------------ before a place
 
@@ -75,7 +73,7 @@ class Sentence:
     def _core(self, end: int) -> Phrase | None:
         """The nouns and their modifiers before a token."""
         at = end - 1
-        if self.kind(at) == ")":  # "the kernel density estimate (KDE) f"
+        if self.kinds[at] == ")":  # "the kernel density estimate (KDE) f"
             opener = self._opener(at)
             if opener is None or at - opener > 4:
                 return None
@@ -86,16 +84,18 @@ class Sentence:
         while at > 0 and end - at < 9:
             if self._continues(at - 1):
                 at -= 1
-            elif self.kind(at - 1) == ")" and (aside := self._adjectives_aside(at - 1)) is not None:
+            elif (
+                self.kinds[at - 1] == ")" and (aside := self._adjectives_aside(at - 1)) is not None
+            ):
                 at = aside  # "a binary (sparse) vector y"
             else:
                 break
         determiner = ""
         place = at - 1
-        if self.kind(place) == NUMBER and self.kind(place - 1) == DETERMINER:
+        if self.kinds[place] == NUMBER and self.kinds[place - 1] == DETERMINER:
             place -= 1
-        if self.kind(place) == DETERMINER:
-            determiner = self.word(place)
+        if self.kinds[place] == DETERMINER:
+            determiner = self.lowers[place]
         while at < end - 1 and self.kinds[at] in {ADVERB, CONJUNCTION}:
             at += 1
         if (not determiner and self._is_verb(at, end)) or self._disagrees(determiner, end - 1):
@@ -104,10 +104,10 @@ class Sentence:
 
     def _is_verb(self, start: int, end: int) -> bool:
         """Whether a phrase without an article is a verb: "we set x", "to train f", "f models x"."""
-        before = self.kind(start - 1)
-        if before == PRONOUN or self.word(start - 1) in _BEFORE_VERBS:
+        before = self.kinds[start - 1]
+        if before == PRONOUN or self.lowers[start - 1] in _BEFORE_VERBS:
             return True
-        word = self.word(end - 1)
+        word = self.lowers[end - 1]
         if end - start > 1:
             return False
         if word.endswith("ing") and word not in _NAMES_IN_ING:
@@ -117,18 +117,18 @@ class Sentence:
     def _disagrees(self, determiner: str, head: int) -> bool:
         """Whether a noun is a verb by its number: "this covers X", "these cover X"."""
         if determiner == "this":
-            return lexicon.is_plural(self.word(head))
-        return determiner in {"these", "those"} and not lexicon.is_plural(self.word(head))
+            return lexicon.is_plural(self.lowers[head])
+        return determiner in {"these", "those"} and not lexicon.is_plural(self.lowers[head])
 
     def _adjectives_aside(self, at: int) -> int | None:
         opener = self._opener(at)
-        if opener is None or at - opener > 3 or self.kind(opener - 1) != ADJECTIVE:
+        if opener is None or at - opener > 3 or self.kinds[opener - 1] != ADJECTIVE:
             return None
         return opener - 1
 
     def _continues(self, at: int) -> bool:
         """Whether a token on the left belongs to the noun phrase that begins after it."""
-        kind, before = self.kinds[at], self.kind(at - 1)
+        kind, before = self.kinds[at], self.kinds[at - 1]
         if kind in {NOMINAL, ADJECTIVE}:
             return True
         if kind == PARTICIPLE:
@@ -136,19 +136,21 @@ class Sentence:
         if kind == GERUND:
             return before in {DETERMINER, ADJECTIVE}
         if kind == ADVERB:
-            return before == DETERMINER and self.word(at) != "respectively"
+            return before == DETERMINER and self.lowers[at] != "respectively"
         if kind == FORMULA:  # "the n × m matrix A"
             return before == DETERMINER
         if kind == CONJUNCTION:  # "the upper and lower bounds"
-            return self.kind(at + 1) == ADJECTIVE and before == ADJECTIVE
+            if before == NOMINAL and self.kinds[at + 1] == self.kinds[at + 2] == NOMINAL:
+                return self.kinds[at - 2] == DETERMINER  # "the base and target classes"
+            return self.kinds[at + 1] == ADJECTIVE and before == ADJECTIVE
         return False
 
     def is_head(self, at: int) -> bool:
         """Whether a token can be the last noun of a phrase."""
-        kind = self.kind(at)
+        kind = self.kinds[at]
         if kind == GERUND:
-            return self.kind(at - 1) in {DETERMINER, ADJECTIVE}
-        return kind == NOMINAL and self.word(at) not in lexicon.EMPTY_HEADS
+            return self.kinds[at - 1] in {DETERMINER, ADJECTIVE}
+        return kind == NOMINAL and self.lowers[at] not in lexicon.EMPTY_HEADS
 
     def _whole(self, core: Phrase) -> Phrase | None:
         """The phrase with what is before "of", if that is what the symbol names."""
@@ -157,14 +159,14 @@ class Sentence:
             return None
         if core.determiner:
             of -= 1
-        link = self.word(of)
+        link = self.lowers[of]
         if link not in {"of", "over"}:
             return None
         heads = lexicon.CONTAINERS if link == "of" else lexicon.DISTRIBUTIONS
-        if self.word(of - 1) not in heads or not self.is_head(of - 1):
+        if self.lowers[of - 1] not in heads or not self.is_head(of - 1):
             return None
-        inner = self.word(core.end - 1)
-        if not lexicon.is_plural(inner) and self.word(of - 1) not in lexicon.EXTENTS:
+        inner = self.lowers[core.end - 1]
+        if not lexicon.is_plural(inner) and self.lowers[of - 1] not in lexicon.EXTENTS:
             return None  # "the probability of label j": j is the label
         left = self._core(of)
         return None if left is None else Phrase(left.start, core.end, left.determiner)
@@ -181,38 +183,38 @@ class Sentence:
         for at in range(comma - 1, max(-1, comma - 8), -1):
             if self.kinds[at] == ",":
                 return at
-            if self.kinds[at] in {DETERMINER, VERB, BE, "."} and self.word(at) != "either":
+            if self.kinds[at] in {DETERMINER, VERB, BE, "."} and self.lowers[at] != "either":
                 break
         return comma
 
     def _inside_long(self, at: int) -> bool:
-        kind, following = self.kinds[at], self.kind(at + 1)
+        kind, following = self.kinds[at], self.kinds[at + 1]
         if kind == NOMINAL and following == DETERMINER:
             return False  # a verb that looks like a noun, or the end of a clause
-        if kind == CONJUNCTION and following == DETERMINER and self.kind(at - 1) in {FORMULA, ","}:
+        if kind == CONJUNCTION and following == DETERMINER and self.kinds[at - 1] in {FORMULA, ","}:
             return False
         if kind in {NOMINAL, ADJECTIVE, DETERMINER, PREPOSITION, FORMULA, NUMBER}:
             return True
         if kind == GERUND and following == DETERMINER:
             return False  # "using the rule": a verb
         if kind in {PARTICIPLE, GERUND}:
-            return self.kind(at - 1) not in {PRONOUN, BE, VERB, ""}
+            return self.kinds[at - 1] not in {PRONOUN, BE, VERB, ""}
         if kind == CONJUNCTION:
-            return self.kind(at + 1) in {NOMINAL, ADJECTIVE, FORMULA, DETERMINER}
-        return kind == ADVERB and self.word(at) not in {"respectively", "then", "also"}
+            return self.kinds[at + 1] in {NOMINAL, ADJECTIVE, FORMULA, DETERMINER}
+        return kind == ADVERB and self.lowers[at] not in {"respectively", "then", "also"}
 
     def _trimmed(self, start: int, end: int) -> Phrase | None:
         """A phrase that starts with its own noun phrase."""
         while start < end and self.kinds[start] in {CONJUNCTION, ADVERB, PREPOSITION, FORMULA}:
             start += 1
-        while start < end and self.kinds[start] == GERUND and self.kind(start + 1) == DETERMINER:
+        while start < end and self.kinds[start] == GERUND and self.kinds[start + 1] == DETERMINER:
             start += 1
         determiner = ""
         if start < end and self.kinds[start] == DETERMINER:
-            determiner = self.word(start)
+            determiner = self.lowers[start]
             start += 1
         head = self.head(start, end)
-        if head is None or self.word(head) in lexicon.EMPTY_HEADS:
+        if head is None or self.lowers[head] in lexicon.EMPTY_HEADS:
             return None
         return Phrase(start, end, determiner)
 
@@ -250,13 +252,13 @@ class Sentence:
 
         With `lists` it goes on over the commas of an enumeration.
         """
-        while self.kind(start) == ADVERB:
+        while self.kinds[start] == ADVERB:
             start += 1
-        first = self.kind(start)
+        first = self.kinds[start]
         determiner = ""
         at = start
         if first == DETERMINER:
-            determiner = self.word(start)
+            determiner = self.lowers[start]
             at = start = start + 1
         elif first not in {NOMINAL, ADJECTIVE, PARTICIPLE, GERUND, NUMBER, FORMULA}:
             return None
@@ -264,7 +266,7 @@ class Sentence:
         while end > start and self._hangs(end - 1):
             end -= 1
         head = self.head(start, end)
-        if head is None or self.word(head) in lexicon.EMPTY_HEADS:
+        if head is None or self.lowers[head] in lexicon.EMPTY_HEADS:
             return None
         return Phrase(start, end, determiner)
 
@@ -273,7 +275,7 @@ class Sentence:
         kind = self.kinds[at]
         if kind in {PREPOSITION, DETERMINER, CONJUNCTION, SUBORDINATOR, PRONOUN, BE, VERB}:
             return True
-        return kind in {",", "(", "["} or (kind == ADVERB and self.word(at) in _LOOSE)
+        return kind in {",", "(", "["} or (kind == ADVERB and self.lowers[at] in _LOOSE)
 
     def _end(self, start: int, *, lists: bool) -> int:
         depth, relative = 0, False
@@ -300,7 +302,7 @@ class Sentence:
             elif kind in {BE, VERB}:
                 if not relative:
                     return at
-            elif self._separates(at, lists=lists) or self.word(at) == "respectively":
+            elif self._separates(at, lists=lists) or self.lowers[at] == "respectively":
                 return at
             at += 1
         return at
@@ -314,14 +316,14 @@ class Sentence:
 
     def _restricts(self, at: int) -> bool:
         """Whether a subordinator starts a clause that belongs to the noun before it."""
-        word = self.word(at)
-        return word in {"that", "which", "who", "whom"} and self.kind(at - 1) != ","
+        word = self.lowers[at]
+        return word in {"that", "which", "who", "whom"} and self.kinds[at - 1] != ","
 
     def starts_clause(self, at: int) -> bool:
         """Whether a new clause or a new definition starts at a token."""
-        if self.kind(at) in {CONJUNCTION, ADVERB}:
+        if self.kinds[at] in {CONJUNCTION, ADVERB}:
             at += 1
-        kind = self.kind(at)
+        kind = self.kinds[at]
         if kind in {SUBORDINATOR, VERB, BE, PRONOUN, EQUATION, ""}:
             return True
         place = at
@@ -335,9 +337,9 @@ class Sentence:
                 NUMBER,
             }:
                 break
-        if self.kind(place) != FORMULA:
+        if self.kinds[place] != FORMULA:
             return kind == PREPOSITION
-        following = self.kind(place + 1)
+        following = self.kinds[place + 1]
         return following in {BE, VERB, DETERMINER} or (
             following in {",", CONJUNCTION} and self._verb_follows(place + 1)
         )
@@ -352,12 +354,12 @@ class Sentence:
     def _enumerates(self, comma: int) -> bool:
         """Whether a comma is one of "top, left, bottom and right boundaries"."""
         length = 0
-        if self.kind(comma + 1) == CONJUNCTION:
+        if self.kinds[comma + 1] == CONJUNCTION:
             return False
         for at in range(comma + 1, min(self.size, comma + 16)):
             kind = self.kinds[at]
             if kind == CONJUNCTION:
-                return self.kind(at + 1) in {
+                return self.kinds[at + 1] in {
                     NOMINAL,
                     ADJECTIVE,
                     PARTICIPLE,
@@ -386,13 +388,13 @@ class Sentence:
         for at in range(phrase.start, phrase.end):
             kind = self.kinds[at]
             depth += (kind == "(") - (kind == ")")
-            if depth == 0 and kind in {",", CONJUNCTION} and self.word(at) != "or":
+            if depth == 0 and kind in {",", CONJUNCTION} and self.lowers[at] != "or":
                 if cuts and cuts[-1][1] == at:
                     cuts[-1] = (cuts[-1][0], at + 1)
                 else:
                     cuts.append((at, at + 1))
         if len(cuts) + 1 > count:
-            cuts = [cut for cut in cuts if self.kind(cut[1]) == DETERMINER]
+            cuts = [cut for cut in cuts if self.kinds[cut[1]] == DETERMINER]
         if len(cuts) + 1 != count:
             return None
         starts = [phrase.start, *(after for _, after in cuts)]
@@ -400,8 +402,8 @@ class Sentence:
         found: list[Phrase] = []
         for start, end in zip(starts, ends, strict=True):
             determiner = phrase.determiner
-            if self.kind(start) == DETERMINER:
-                determiner = self.word(start)
+            if self.kinds[start] == DETERMINER:
+                determiner = self.lowers[start]
                 start += 1  # noqa: PLW2901
             if self.head(start, end) is None:
                 return None

@@ -36,6 +36,7 @@ class ArticlePlaces:
         self.marks = equation_positions(text)
         """Positions of the equations, by ordinal less 1."""
         self._starts = [line.start for line in self.lines]
+        self._mark_paragraphs = [self.at(mark).paragraph for mark in self.marks]
 
     def at(self, position: int) -> TextPlace:
         """What a position of the text is in."""
@@ -45,13 +46,21 @@ class ArticlePlaces:
         line = self.lines[number]
         return TextPlace(position, number, line.paragraph, line.section)
 
-    def nearest_equation(self, position: int) -> int:
-        """Ordinal of the nearest equation of the same paragraph; 0 if there is none."""
-        after = bisect_right(self.marks, position)
-        near = [at for at in (after, after + 1) if 1 <= at <= len(self.marks)]
-        paragraph = self.at(position).paragraph
-        near = [at for at in near if self.at(self.marks[at - 1]).paragraph == paragraph]
-        return min(near, key=lambda at: abs(self.marks[at - 1] - position), default=0)
+    def nearest_equation(self, position: int, paragraph: int | None = None) -> int:
+        """Ordinal of the nearest equation of the same paragraph; 0 if there is none.
+
+        `paragraph` is that of the position, if it is known.
+        """
+        marks, paragraphs = self.marks, self._mark_paragraphs
+        if paragraph is None:
+            paragraph = self.at(position).paragraph
+        after = bisect_right(marks, position)
+        before_here = after > 0 and paragraphs[after - 1] == paragraph
+        after_here = after < len(marks) and paragraphs[after] == paragraph
+        if before_here and after_here:
+            nearer = position - marks[after - 1] <= marks[after] - position
+            return after if nearer else after + 1
+        return after if before_here else (after + 1 if after_here else 0)
 
 
 def _lines(text: str, sections: Sequence[str]) -> list[ArticleLine]:

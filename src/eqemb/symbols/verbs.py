@@ -36,6 +36,8 @@ _LINKED = {
     "stands": "for", "stand": "for", "refers": "to", "refer": "to", "corresponds": "to",
     "correspond": "to",
 }  # fmt: skip
+_MODAL = frozenset("will can may shall should".split())
+_CLAUSE_OPENERS = frozenset("that whether how if".split())
 _CALLED = frozenset("called termed named known".split())
 _DENOTED = frozenset("denoted represented written symbolized designated indicated noted".split())
 _GIVEN = frozenset("defined given computed calculated expressed obtained formulated".split())
@@ -50,71 +52,100 @@ _CLAUSE_WORDS = frozenset(
 )
 #: What a condition says of a symbol need not be its meaning.
 _IN_CONDITIONS = {"if": 0.25, "since": 0.3, "because": 0.3, "when": 0.25, "so": 0.2, "that": 0.2}
+_DENOTE_AS = frozenset("denote let denoting refer referring".split())
 _WEAK_BE = frozenset({"same", "only", "case", "one", "result"})
+#: Words after a symbol that may say what it is; forms of "be" apart.
+PREDICATES = NAMING | ACTING | frozenset(_LINKED)
+#: Words before a symbol that may link it to its name.
+LINKS = (
+    _SETTING | _DENOTED
+    | frozenset("by as with be is are use write using writing let to".split())
+)  # fmt: skip
 
 
 def by_verb(sentence: Sentence, group: Group) -> Iterator[Mention]:
     """As in "where x is the input", "let x be a point", "x and y denote points"."""
     at = group.end
-    together = sentence.word(at) == "respectively"
-    while sentence.kind(at) == ADVERB or (
-        sentence.kind(at) == "," and sentence.word(at + 1) == "respectively"
+    together = sentence.lowers[at] == "respectively"
+    while sentence.kinds[at] == ADVERB or (
+        sentence.kinds[at] == "," and sentence.lowers[at + 1] == "respectively"
     ):
-        together = together or sentence.word(at) == "respectively"
+        together = together or sentence.lowers[at] == "respectively"
         at += 1
-    if sentence.kind(at) == VERB and sentence.word(at) in {"will", "can", "may", "shall", "should"}:
-        at += 1
-    word = sentence.word(at)
     starts = _starts_clause(sentence, group.start)
-    if not starts and sentence.kind(group.start - 1) == PREPOSITION:
+    if not starts and sentence.kinds[group.start - 1] == PREPOSITION:
         return  # "an element of B is"
-    if sentence.kind(at) == BE:
+    yield from by_predicate(sentence, group, at, starts=starts, together=together)
+
+
+def by_predicate(
+    sentence: Sentence, group: Group, at: int, *, starts: bool, together: bool = False
+) -> Iterator[Mention]:
+    """What the verb at a token says that the symbols are."""
+    if sentence.kinds[at] == VERB and sentence.lowers[at] in _MODAL:
+        at += 1
+    word = sentence.lowers[at]
+    if sentence.kinds[at] == BE:
         found = _copula(sentence, at, starts=starts)
         if found is None:
+            if starts:
+                yield from _use(sentence, group, at + 1)
             return
         at, confidence = found
-        confidence -= _IN_CONDITIONS.get(sentence.word(group.start - 1), 0.0)
-    elif word in NAMING and sentence.word(at + 1) == "that":
+        confidence -= _IN_CONDITIONS.get(sentence.lowers[group.start - 1], 0.0)
+    elif word in NAMING and sentence.lowers[at + 1] in _CLAUSE_OPENERS:
         end = sentence.clause_end(at + 2)
         yield from shared(group, Phrase(at, end), "verb", 0.6)
         return
     elif word in NAMING:
         at += 1
         confidence = 0.9 if word in DENOTING else 0.75
-    elif word in _LINKED and sentence.word(at + 1) == _LINKED[word]:
+    elif word in _LINKED and sentence.lowers[at + 1] == _LINKED[word]:
         at += 2
         confidence = 0.8
     elif word in ACTING and starts:
-        phrase = sentence.after(at + 1 + (sentence.kind(at + 1) == PREPOSITION))
+        phrase = sentence.after(at + 1 + (sentence.kinds[at + 1] == PREPOSITION))
         if phrase is not None:
             yield from shared(group, Phrase(at, phrase.end), "verb", 0.6)
         return
     else:
         return
-    together = together or "respectively" in (sentence.word(at - 1), sentence.word(at))
-    at += sentence.word(at) == "respectively"
-    kind: Kind = "let" if sentence.word(group.start - 1) in {"let", "suppose", "assume"} else "verb"
+    together = together or "respectively" in (sentence.lowers[at - 1], sentence.lowers[at])
+    at += sentence.lowers[at] == "respectively"
+    kind: Kind = (
+        "let" if sentence.lowers[group.start - 1] in {"let", "suppose", "assume"} else "verb"
+    )
     yield from assigned(sentence, group, at, (kind, confidence), together=together)
+
+
+def _use(sentence: Sentence, group: Group, at: int) -> Iterator[Mention]:
+    """As in "λ is used to balance the two terms"; the use says what it is."""
+    while sentence.kinds[at] == ADVERB:
+        at += 1
+    if sentence.lowers[at] == "used" and sentence.lowers[at + 1] == "to":
+        end = sentence.clause_end(at + 2)
+        if end > at + 3:
+            yield from shared(group, Phrase(at, end), "verb", 0.5)
 
 
 def _copula(sentence: Sentence, at: int, *, starts: bool) -> tuple[int, float] | None:
     """Where the phrase after a form of "be" starts, and how sure it is that it defines."""
-    be = sentence.word(at)
+    be = sentence.lowers[at]
     at += 1
-    while sentence.kind(at) == ADVERB and sentence.word(at) != "not":
+    while sentence.kinds[at] == ADVERB and sentence.lowers[at] != "not":
         at += 1
-    word, following = sentence.word(at), sentence.word(at + 1)
+    word, following = sentence.lowers[at], sentence.lowers[at + 1]
     if word in _CALLED:
         return at + (2 if following == "as" else 1), 0.85
     if word == "defined" and following in {"as", "to"}:
-        return at + (3 if sentence.word(at + 2) == "be" else 2), 0.8
+        return at + (3 if sentence.lowers[at + 2] == "be" else 2), 0.8
     if word == "referred" and following == "to":
         return at + 3, 0.85
-    if word == "used" and following == "to" and sentence.word(at + 2) in NAMING:
+    if word == "used" and following == "to" and sentence.lowers[at + 2] in NAMING:
         return at + 3, 0.85
     if word == "used" and following == "for":
         return at + 2, 0.6
-    kind = sentence.kind(at)
+    kind = sentence.kinds[at]
     if kind == DETERMINER and word not in {"this", "no", "all", "each", "every", "either"}:
         if following in _WEAK_BE:
             return None
@@ -127,48 +158,61 @@ def _copula(sentence: Sentence, at: int, *, starts: bool) -> tuple[int, float] |
 
 def _starts_clause(sentence: Sentence, at: int) -> bool:
     """Whether a symbol is the subject of its clause, and not in apposition."""
-    if sentence.word(at - 1) == "the":  # "where the x are the observed variables"
+    if sentence.lowers[at - 1] == "the":  # "where the x are the observed variables"
         at -= 1
-    before = sentence.kind(at - 1)
+    before = sentence.kinds[at - 1]
     return (
         before in {"", ",", ";", ":", "(", EQUATION, ".", "["}
-        or sentence.word(at - 1) in _CLAUSE_WORDS
-        or (before == PREPOSITION and sentence.word(at - 1) == "with")
+        or sentence.lowers[at - 1] in _CLAUSE_WORDS
+        or (before == PREPOSITION and sentence.lowers[at - 1] == "with")
     )
 
 
 def by_denoting(sentence: Sentence, group: Group) -> Iterator[Mention]:
     """As in "denote by x the input", "the input is denoted by x", "we write x for the input"."""
-    word, before = sentence.word(group.start - 1), sentence.word(group.start - 2)
+    word, before = sentence.lowers[group.start - 1], sentence.lowers[group.start - 2]
     if word == "by" and before in _SETTING:  # denote by x the input
         phrase = sentence.after(group.end)
         if phrase is not None:
             yield from shared(group, phrase, "denote", 0.9)
-    elif word == "by" and sentence.kind(group.end) == PRONOUN:  # by x we denote the input
-        if sentence.word(group.end + 1) in {"denote", "mean"}:
+    elif word == "by" and sentence.kinds[group.end] == PRONOUN:  # by x we denote the input
+        if sentence.lowers[group.end + 1] in {"denote", "mean"}:
             yield from assigned(sentence, group, group.end + 2, ("denote", 0.9), together=False)
     elif word in {"by", "as", "with", "be", "is", "are"} or word in _DENOTED:
         yield from _passive(sentence, group)
         yield from _active(sentence, group)
+        yield from _which_we(sentence, group, group.start - 2)
     elif word in {"use", "write", "using", "writing", "let"} | _SETTING:
         yield from _purpose(sentence, group)
-    elif word == "to" and before == "refer" and sentence.word(group.end) == "as":
+        yield from _which_we(sentence, group, group.start - 1)
+    elif word == "to" and before == "refer" and sentence.lowers[group.end] == "as":
         yield from assigned(sentence, group, group.end + 1, ("denote", 0.85), together=False)
+
+
+def _which_we(sentence: Sentence, group: Group, verb: int) -> Iterator[Mention]:
+    """As in "the input, which we denote x", "the input, which we write as x"."""
+    if sentence.lowers[verb] not in _SETTING or sentence.kinds[verb - 1] != PRONOUN:
+        return
+    if sentence.lowers[verb - 2] != "which" or not ends_clause(sentence, group.end):
+        return
+    phrase = sentence.long_before(verb - 2 - (sentence.kinds[verb - 3] == ","))
+    if phrase is not None:
+        yield from shared(group, phrase, "denote", 0.8)
 
 
 def _purpose(sentence: Sentence, group: Group) -> Iterator[Mention]:
     """As in "we use x to denote the input", "write x for the input", "define x as the input"."""
     at = group.end
-    word, following = sentence.word(at), sentence.word(at + 1)
+    word, following = sentence.lowers[at], sentence.lowers[at + 1]
     if word == "to" and following in NAMING | {"refer", "be"}:
         at += 3 if following == "refer" else 2
-    elif word in {"for", "as"} or (sentence.word(group.start - 1) in {"call", "name"}):
+    elif word in {"for", "as"} or (sentence.lowers[group.start - 1] in {"call", "name"}):
         at += word in {"for", "as"}
-        if word == "for" and sentence.word(group.start - 1) not in {"write", "use", "writing"}:
+        if word == "for" and sentence.lowers[group.start - 1] not in {"write", "use", "writing"}:
             return
-        if sentence.kind(at) not in {DETERMINER, NOMINAL}:
+        if sentence.kinds[at] not in {DETERMINER, NOMINAL}:
             return
-        if sentence.word(at) in lexicon.QUANTIFIERS:
+        if sentence.lowers[at] in lexicon.QUANTIFIERS:
             return
     else:
         return
@@ -179,23 +223,23 @@ def _passive(sentence: Sentence, group: Group) -> Iterator[Mention]:
     """As in "the input is denoted by x", "the input, denoted by x", "let the input be x"."""
     at = group.start - 1
     confidence = 0.85
-    if sentence.word(at) in {"by", "as", "with"}:
+    if sentence.lowers[at] in {"by", "as", "with"}:
         at -= 1
-        if sentence.word(at) in _GIVEN:
+        if sentence.lowers[at] in _GIVEN:
             confidence = 0.6
-        elif sentence.word(at) not in _DENOTED:
+        elif sentence.lowers[at] not in _DENOTED:
             return
-    elif sentence.word(at) not in _DENOTED:
+    elif sentence.lowers[at] not in _DENOTED:
         confidence = 0.5
         if not ends_clause(sentence, group.end):
             return
     else:
         pass
-    if sentence.word(at) in _DENOTED | _GIVEN:
+    if sentence.lowers[at] in _DENOTED | _GIVEN:
         at -= 1
-    while sentence.kind(at) in {BE, ADVERB} or sentence.word(at) in {"can", "will", "which"}:
+    while sentence.kinds[at] in {BE, ADVERB} or sentence.lowers[at] in {"can", "will", "which"}:
         at -= 1
-    if sentence.kind(at) == ",":
+    if sentence.kinds[at] == ",":
         at = sentence.skip_aside(at) - 1
     phrase = sentence.long_before(at + 1)
     if phrase is None:
@@ -211,21 +255,25 @@ def _passive(sentence: Sentence, group: Group) -> Iterator[Mention]:
 def _active(sentence: Sentence, group: Group) -> Iterator[Mention]:
     """As in "we denote the input by x", "we define its loss and error as L and E"."""
     link = group.start - 1
-    if sentence.word(link) not in {"by", "as", "with", "be"}:
+    if sentence.lowers[link] not in {"by", "as", "with", "be"}:
         return
-    end = link - 1 if sentence.word(link - 1) == "to" else link
+    end = link - 1 if sentence.lowers[link - 1] == "to" else link
     phrase = sentence.long_before(end)
     if phrase is None:
         return
     at = phrase.start - 1 - bool(phrase.determiner)
-    while sentence.kind(at) in {ADVERB, CONJUNCTION, ","}:
+    while sentence.kinds[at] in {ADVERB, CONJUNCTION, ","}:
         at -= 1
-    again = sentence.kind(at) == FORMULA and sentence.word(at - 1) == sentence.word(link) != "be"
-    if not (sentence.word(at) in _SETTING or again) and not (
-        sentence.word(at) == "let" and sentence.word(link) == "be"
+    if sentence.lowers[at] == "to":
+        at -= 1  # "we refer to the input as x"
+    again = (
+        sentence.kinds[at] == FORMULA and sentence.lowers[at - 1] == sentence.lowers[link] != "be"
+    )
+    if not (sentence.lowers[at] in _SETTING | {"refer", "referring"} or again) and not (
+        sentence.lowers[at] == "let" and sentence.lowers[link] == "be"
     ):
         return
-    confidence = 0.85 if again or sentence.word(at) in {"denote", "let", "denoting"} else 0.65
+    confidence = 0.85 if again or sentence.lowers[at] in _DENOTE_AS else 0.65
     parts = sentence.parts(phrase, len(group.terms)) if len(group.terms) > 1 else None
     if parts is None:
         yield from shared(group, phrase, "denote", confidence)
@@ -233,7 +281,7 @@ def _active(sentence: Sentence, group: Group) -> Iterator[Mention]:
     for term, part in zip(group.terms, parts, strict=True):
         core_end = part.end
         for place in range(part.start, part.end):
-            if part is parts[-1] and sentence.word(place) == "on":
+            if part is parts[-1] and sentence.lowers[place] == "on":
                 core_end = place  # what belongs to both
                 break
         yield Mention(term, Phrase(part.start, core_end, part.determiner), "denote", confidence)
@@ -241,13 +289,15 @@ def _active(sentence: Sentence, group: Group) -> Iterator[Mention]:
 
 def by_gap(sentence: Sentence, group: Group) -> Iterator[Mention]:
     """As in "with x the input", "where x is the input and y the output"."""
-    if sentence.kind(group.end) != DETERMINER or sentence.word(group.end) not in {"the", "a", "an"}:
+    if sentence.kinds[group.end] != DETERMINER or sentence.lowers[group.end] not in {
+        "the",
+        "a",
+        "an",
+    }:
         return
-    before = sentence.word(group.start - 1)
+    before = sentence.lowers[group.start - 1]
     if before == "with" or (before in {"and", ","} and _verb_before(sentence, group.start)):
         yield from assigned(sentence, group, group.end, ("verb", 0.65), together=False)
-    elif sentence.word(group.end - 1) == "being":
-        yield from assigned(sentence, group, group.end, ("verb", 0.75), together=False)
 
 
 def _verb_before(sentence: Sentence, at: int) -> bool:
@@ -261,32 +311,32 @@ def _verb_before(sentence: Sentence, at: int) -> bool:
 def by_display(sentence: Sentence, term: int) -> Mention | None:
     """As in "The expected loss is given by EQUATION", "the following loss: EQUATION"."""
     place = term - 1
-    if sentence.kind(place) == ":":
+    if sentence.kinds[place] == ":":
         place -= 1
     elif sentence.kinds[term] != EQUATION:
         return None
-    if sentence.word(place) == "follows" and sentence.word(place - 1) == "as":
+    if sentence.lowers[place] == "follows" and sentence.lowers[place - 1] == "as":
         place -= 2
-    elif sentence.word(place) in {"by", "as"}:
+    elif sentence.lowers[place] in {"by", "as"}:
         place -= 1
-        if sentence.word(place) not in _GIVEN and sentence.word(place + 1) == "by":
+        if sentence.lowers[place] not in _GIVEN and sentence.lowers[place + 1] == "by":
             return None
     verbal = False
-    while sentence.word(place) in _GIVEN | _THEN or sentence.kind(place) in {BE, ADVERB}:
-        verbal = verbal or sentence.kind(place) == BE
+    while sentence.lowers[place] in _GIVEN | _THEN or sentence.kinds[place] in {BE, ADVERB}:
+        verbal = verbal or sentence.kinds[place] == BE
         place -= 1
     phrase = sentence.long_before(place + 1)
-    if phrase is None or sentence.word(place) in lexicon.EMPTY_HEADS:
+    if phrase is None or sentence.lowers[place] in lexicon.EMPTY_HEADS:
         return None
     head = sentence.head(phrase.start, phrase.end)
     if head is not None and head < place and _only_formulas(sentence, head + 1, place):
         return None  # "the matrices C and D: EQUATION"
     before = phrase.start - 1 - bool(phrase.determiner)
-    if verbal or sentence.word(before) in _SETTING:
+    if verbal or sentence.lowers[before] in _SETTING:
         return Mention(term, phrase, "equation", 0.65)
     if not phrase.determiner:
         return None
-    doubtful = sentence.kind(before) == PREPOSITION
+    doubtful = sentence.kinds[before] == PREPOSITION
     return Mention(term, phrase, "equation", 0.3 if doubtful else 0.45)
 
 

@@ -2,11 +2,14 @@
 
 import json
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from eqemb.library.database.connection import Connection
 from eqemb.library.database.schema import ALL
+
+_TYPES_PER_QUERY = 64
+_UNITS_OF_TYPES = f"SELECT id, units FROM types WHERE id IN ({','.join('?' * _TYPES_PER_QUERY)})"
 
 
 class IndexQueries(Connection):
@@ -32,6 +35,11 @@ class IndexQueries(Connection):
         query = f"SELECT {columns} FROM equations ORDER BY article, ordinal"
         for article, ordinal, kind, section, numbered in self.rows(query):
             yield article, ordinal, kind, section or "", numbered
+
+    def section(self, key: int, ordinal: int) -> str:
+        """Return the title of the section of an equation."""
+        query = "SELECT section FROM equations WHERE article = ? AND ordinal = ?"
+        return next((str(title or "") for (title,) in self.rows(query, key, ordinal)), "")
 
     def equation_labels(self, key: int) -> Iterator[tuple[int, str | None, list[str]]]:
         """Yield ordinal, printed number and labels of every equation of an article, in order."""
@@ -65,10 +73,15 @@ class IndexQueries(Connection):
         """Return the canonical form of an equation type."""
         return str(next(self.rows("SELECT canonical FROM types WHERE id = ?", kind))[0])
 
-    def type_units(self, kind: int) -> list[int]:
-        """Return the unit ids of an equation type."""
-        blob = next(self.rows("SELECT units FROM types WHERE id = ?", kind))[0]
-        return array("i", blob).tolist()
+    def type_units(self, kinds: Sequence[int]) -> dict[int, bytes]:
+        """Return the unit ids (as int32) of equation types."""
+        found: dict[int, bytes] = {}
+        for first in range(0, len(kinds), _TYPES_PER_QUERY):
+            some = kinds[first : first + _TYPES_PER_QUERY]
+            # always as many marks, so that the statement is prepared once
+            padded = [*some, *[some[-1]] * (_TYPES_PER_QUERY - len(some))]
+            found.update(self.rows(_UNITS_OF_TYPES, *padded))
+        return found
 
     def unit_count(self) -> int:
         """Return the number of units."""
@@ -105,6 +118,11 @@ class IndexQueries(Connection):
     def titles(self) -> list[str]:
         """The titles of all articles."""
         return [title or "" for (title,) in self.rows("SELECT title FROM articles")]
+
+    def section_titles(self) -> Iterator[list[str]]:
+        """The titles of the sections of each article."""
+        for (titles,) in self.rows("SELECT sections FROM articles"):
+            yield json.loads(titles)
 
     # ------------------------------------------------------------ training data
 

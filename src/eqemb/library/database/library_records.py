@@ -18,6 +18,7 @@ from eqemb.article import Article, Equation
 from eqemb.library.database.records import Records, digest_of
 from eqemb.library.database.schema import ALL
 from eqemb.library.near_duplicates import groups
+from eqemb.library.papers import PaperMetadata, PaperRecords
 from eqemb.library.rows import Record
 
 
@@ -26,6 +27,8 @@ class LibraryRecords:
 
     near_pairs: Sequence[tuple[str, str]] = ()
     """The names of articles that are near-duplicates, pair by pair."""
+    papers: PaperRecords | None = None
+    """What is known about the papers from elsewhere."""
 
     def __init__(self, parts: Sequence[Records]) -> None:
         self.parts = tuple(parts)
@@ -117,6 +120,11 @@ class LibraryRecords:
         """Return the titles of all articles."""
         return [title for part in self.parts for title in part.titles()]
 
+    def section_titles(self) -> Iterator[list[str]]:
+        """Yield the titles of the sections of each article."""
+        for part in self.parts:
+            yield from part.section_titles()
+
     def article_ids(self) -> Iterator[tuple[int, str, str]]:
         """Yield id, name and collection of every article, in order."""
         for first, part in self._with_ids():
@@ -139,6 +147,10 @@ class LibraryRecords:
         """Return the article with this name, or None."""
         found = (part.article(name) for part in self.parts)
         return next((article for article in found if article is not None), None)
+
+    def paper(self, name: str) -> PaperMetadata | None:
+        """Return the metadata of the article with this name, if there is any."""
+        return None if self.papers is None else self.papers.get(name)
 
     def article_text(self, key: int) -> str:
         """Return the text of an article."""
@@ -189,6 +201,11 @@ class LibraryRecords:
         """Return an equation by its article's id and its ordinal, and the article's title."""
         part, own = self._locate(key)
         return part.equation(own, ordinal)
+
+    def find_equation(self, key: int, ordinal: int) -> tuple[Equation, str] | None:
+        """Return the same; None if the article has no equation with this ordinal."""
+        part, own = self._locate(key)
+        return part.find_equation(own, ordinal)
 
     def equation_labels(self, key: int) -> Iterator[tuple[int, str | None, list[str]]]:
         """Yield ordinal, printed number and labels of every equation of an article, in order."""

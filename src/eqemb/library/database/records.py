@@ -7,6 +7,7 @@ import sqlite3
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from eqemb.article import Article, Equation, Problem
@@ -24,6 +25,18 @@ _TABLES_OF_SOURCES = {
     "problems": "article",
     "unknown_macros": "article",
 }
+
+_MAX_NAMES = 1 << 14  # of sources that are kept in memory
+_COLUMNS = ", ".join(f'"{column}"' for column in EQUATION_COLUMNS)
+_ONE_EQUATION = (
+    "SELECT s.name, a.title, "
+    + ", ".join(f'e."{column}"' for column in EQUATION_COLUMNS)
+    + " FROM equations e JOIN sources s ON s.id = e.article JOIN articles a ON a.id = e.article"
+    " WHERE e.article = ? AND e.ordinal = ?"
+)
+#: Where the columns with lists are, and the one that says whether an equation is numbered.
+_LISTS_AT = [at for at, column in enumerate(EQUATION_COLUMNS) if column in JSON_COLUMNS]
+_NUMBERED_AT = EQUATION_COLUMNS.index("numbered")
 
 
 def _digest(canonical: str) -> bytes:
@@ -49,6 +62,8 @@ class Records(ReportQueries, IndexQueries):
         self.path = path
         self._open = False
         self._units: dict[str, int] | None = None
+        self._names: dict[int, str] = {}
+        self._keys: dict[str, int] = {}
         self._types: int | None = None
         if write:
             self._db = sqlite3.connect(path, isolation_level=None)
@@ -200,8 +215,14 @@ class Records(ReportQueries, IndexQueries):
         return iter(self._db.execute(query))
 
     def name(self, key: int) -> str:
-        """Return the name of a source."""
-        return str(next(self.rows("SELECT name FROM sources WHERE id = ?", key))[0])
+        """Return the name of a source; those read lately are kept."""
+        found = self._names.get(key)
+        if found is None:
+            found = str(next(self.rows("SELECT name FROM sources WHERE id = ?", key))[0])
+            if len(self._names) >= _MAX_NAMES:
+                self._names.clear()
+            self._names[key] = found
+        return found
 
     def article_ids(self) -> Iterator[tuple[int, str, str]]:
         """Yield id, name and collection of every article, in order."""
@@ -272,9 +293,16 @@ class Records(ReportQueries, IndexQueries):
             yield record
 
     def key(self, name: str) -> int | None:
-        """Return the id of the article with this name, or None."""
-        query = "SELECT s.id FROM sources s JOIN articles a ON a.id = s.id WHERE s.name = ?"
-        return next((int(key) for (key,) in self.rows(query, name)), None)
+        """Return the id of the article with this name, or None; those found lately are kept."""
+        found = self._keys.get(name)
+        if found is None:
+            query = "SELECT s.id FROM sources s JOIN articles a ON a.id = s.id WHERE s.name = ?"
+            found = next((int(key) for (key,) in self.rows(query, name)), None)
+            if found is not None:
+                if len(self._keys) >= _MAX_NAMES:
+                    self._keys.clear()
+                self._keys[name] = found
+        return found
 
     def origin_of(self, name: str) -> str:
         """Return the origin of the article with this name, or ''."""
@@ -315,20 +343,29 @@ class Records(ReportQueries, IndexQueries):
 
     def equation(self, key: int, ordinal: int) -> tuple[Equation, str]:
         """Return an equation by its article's id and its ordinal, and the article's title."""
-        query = "SELECT name, title FROM sources s JOIN articles a ON a.id = s.id WHERE s.id = ?"
-        name, title = next(self.rows(query, key))
-        return next(self._equations(key, name, ordinal)), title
+        found = self.find_equation(key, ordinal)
+        if found is None:
+            raise LookupError(f"{self.path} has no equation {ordinal} of the article {key}")
+        return found
 
-    def _equations(self, key: int, name: str, ordinal: int | None = None) -> Iterator[Equation]:
-        columns = ", ".join(f'"{column}"' for column in EQUATION_COLUMNS)
-        query = f"SELECT {columns} FROM equations WHERE article = ?1"
-        query += " ORDER BY ordinal" if ordinal is None else " AND ordinal = ?2"
-        for row in self.rows(query, key, *(() if ordinal is None else (ordinal,))):
-            values = dict(zip(EQUATION_COLUMNS, row, strict=True))
-            values |= {column: json.loads(values[column]) for column in JSON_COLUMNS}
-            if values["numbered"] is not None:
-                values["numbered"] = bool(values["numbered"])
-            yield Equation(name, **values)
+    def find_equation(self, key: int, ordinal: int) -> tuple[Equation, str] | None:
+        """Return the same; None if the article has no equation with this ordinal."""
+        row = next(self.rows(_ONE_EQUATION, key, ordinal), None)
+        return None if row is None else (_equation(row[0], row[2:]), row[1])
+
+    def _equations(self, key: int, name: str) -> Iterator[Equation]:
+        query = f"SELECT {_COLUMNS} FROM equations WHERE article = ? ORDER BY ordinal"
+        return (_equation(name, row) for row in self.rows(query, key))
+
+
+def _equation(name: str, row: Sequence[Any]) -> Equation:
+    """Return an equation, given its article's name and its columns in order."""
+    values = list(row)
+    for at in _LISTS_AT:
+        values[at] = json.loads(values[at]) if values[at] != "[]" else []
+    if values[_NUMBERED_AT] is not None:
+        values[_NUMBERED_AT] = bool(values[_NUMBERED_AT])
+    return Equation(name, *values)
 
 
 def open_records(path: Path, removed: Sequence[int] = ()) -> Records:

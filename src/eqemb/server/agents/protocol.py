@@ -210,9 +210,9 @@ def _add_equations(server: LibraryServer, pool: WorkerPool) -> None:
         """Say in words what an equation is about, each word with a sentence of a paper."""
         return await _ask(pool, partial(tools.describe_equation, equation=equation, k=k))
 
-    async def get_equation(id: EquationId) -> WholeEquation:  # noqa: A002
+    async def get_equation(equation: EquationId) -> WholeEquation:
         """Get one equation: LaTeX, number, the text around it, its paper and a citation."""
-        return await _ask(pool, partial(tools.get_equation, name=id))
+        return await _ask(pool, partial(tools.get_equation, name=equation))
 
     async def get_article_equations(
         article: Annotated[

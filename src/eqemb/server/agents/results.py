@@ -71,6 +71,15 @@ class WordsOfEquation(AgentSchema):
     notes: list[str] = Field([])
 
 
+class SymbolEntry(AgentSchema):
+    """A symbol of an equation, and what its paper says that it means."""
+
+    symbol: str = Field(description="In LaTeX.")
+    meaning: str = Field("", description="A phrase of the paper; left out if it defines none.")
+    unsure: bool = Field(default=False, description="Whether the definition is doubtful.")
+    elsewhere: list[str] = Field([], description="What the paper says elsewhere, if that differs.")
+
+
 class WholeEquation(EquationEntry):
     """An equation with what is known about it."""
 
@@ -82,6 +91,7 @@ class WholeEquation(EquationEntry):
     url: str = Field("", description="The paper at arXiv.")
     context: str = Field("", description="Sentences around [equation]; formulas as $LaTeX$.")
     mentions: list[str] = Field([], description="Other sentences of the paper that refer to it.")
+    symbols: list[SymbolEntry] = Field([], description="Its symbols, in reading order.")
     citation: str = Field(description="BibTeX.")
     same: list[str] = Field([], description="Ids of equal and nearly equal equations.")
     papers: int = Field(1, description="How many papers have it, or a nearly equal one.")

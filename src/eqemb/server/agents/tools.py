@@ -13,13 +13,13 @@ from eqemb.article import Article, Equation
 from eqemb.errors import UsageError
 from eqemb.facade.indexed import undelimited
 from eqemb.formula.running_text import plain_text, printed_text
-from eqemb.search.filtering import arxiv_year
+from eqemb.search.citations import Citation, arxiv_year, equation_bibtex
+from eqemb.search.notation import is_sure
 from eqemb.search.query import parse_query
 from eqemb.search.results import (
     Answer,
     Hit,
     arxiv_url,
-    bibtex,
     place_in_file,
     reading_lines,
 )
@@ -34,11 +34,12 @@ from eqemb.server.agents.results import (
     LibraryInfo,
     Origin,
     Origins,
+    SymbolEntry,
     WholeEquation,
     WordsOfEquation,
 )
-from eqemb.server.queries import check_query
-from eqemb.server.service import MissingError, Service
+from eqemb.server.queries import MissingError, check_query
+from eqemb.server.service import Service
 from eqemb.server.snippets import WORDS_SHOWN
 
 #: Most hits of a search, words of a description, equations of an article in one answer.
@@ -51,6 +52,8 @@ _LISTED_LATEX, _WHOLE_LATEX, _TITLE, _SNIPPET, _CONTEXT = 600, 6_000, 200, 500, 
 _SNIPPET_REACH, _CONTEXT_REACH = 25, 60
 _MOST_MENTIONS, _MOST_SAME, _MOST_SIMILAR, _MOST_COLLECTIONS = 5, 20, 10, 30
 _MOST_NOTES = 5
+#: Symbols of an equation, other meanings of one, and characters of a meaning.
+_MOST_SYMBOLS, _MOST_MEANINGS, _MEANING = 30, 2, 120
 #: Papers whose titles an error lists.
 _MOST_TITLES = 5
 #: Less like an equation than this, none is listed as its origin.
@@ -114,6 +117,8 @@ def get_equation(service: Service, name: str) -> WholeEquation:
     family = library.engine.family(library.engine.row(equation))
     entry = _entry(equation, _WHOLE_LATEX)
     mentions = equation.references if service.snippets == "full" else []
+    paper = library.records.paper(equation.article)
+    cited = Citation.of(equation.article, _clip(article.title, _TITLE), paper)
     return WholeEquation(
         **dict(entry),
         label=equation.label or "",
@@ -124,7 +129,8 @@ def get_equation(service: Service, name: str) -> WholeEquation:
         url=arxiv_url(equation.article) or "",
         context=_context(service, equation, _CONTEXT_REACH, _CONTEXT),
         mentions=[_clip(printed_text(text), _SNIPPET) for text in mentions[:_MOST_MENTIONS]],
-        citation=bibtex(equation, _clip(article.title, _TITLE)),
+        symbols=_symbols(service, equation),
+        citation=equation_bibtex(equation, cited),
         same=family[:_MOST_SAME],
         papers=len({equation.article, *(other.rpartition("#")[0] for other in family)}),
         place=place_in_file(equation),
@@ -294,6 +300,25 @@ def _origin_answer(papers: list[Origin]) -> str:
                 return f"One paper has {verb}: {first}."
             return f"{len(having)} papers have {verb}, such as {first}."
     return f"No paper has exactly this equation; the most similar one is {papers[0].id}."
+
+
+def _symbols(service: Service, equation: Equation) -> list[SymbolEntry]:
+    if not WORDS_SHOWN[service.snippets]:
+        return []
+    return [
+        SymbolEntry(
+            symbol=_clip(meaning.symbol.latex, _MEANING),
+            meaning=_clip(printed_text(meaning.definition.text), _MEANING)
+            if meaning.definition
+            else "",
+            unsure=meaning.definition is not None and not is_sure(meaning),
+            elsewhere=[
+                _clip(printed_text(other.text), _MEANING)
+                for other in meaning.conflicts[:_MOST_MEANINGS]
+            ],
+        )
+        for meaning in islice(service.library.symbols(equation), _MOST_SYMBOLS)
+    ]
 
 
 def _neighbour(article: Article, ordinal: int) -> str:

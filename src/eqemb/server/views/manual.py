@@ -73,8 +73,11 @@ def _example(path: str, parameters: list[Json], example: str) -> str:
         return path.replace("{name}", quote(example))
     if path.startswith("/v1/articles/"):
         return path.replace("{name}", quote(article))
+    if "{ending}" in path:
+        return path.replace("{ending}", "csv") + "?q=similarity"
+    names = {"equation": example, "article": article}
     values: dict[str, Any] = {
-        each["name"]: example if each["name"] == "equation" else _example_value(each)
+        each["name"]: names.get(each["name"]) or _example_value(each)
         for each in parameters
         if each.get("required")
     }

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from eqemb.facade.equation_map import MapSummary
 from eqemb.server.service import Json
-from eqemb.server.views.layout import link, small_card
+from eqemb.server.views.hits import small_card
+from eqemb.server.views.layout import link
 from eqemb.server.views.layout import page as framed
 from eqemb.server.views.markup import Html, h
 

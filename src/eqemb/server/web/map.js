@@ -214,23 +214,30 @@
     return Math.max(0, Math.min(1, 2 * (1 - far / reach)));
   }
 
+  let labelled = []; // the labels that are drawn, with their boxes
+
   function drawLabels() {
+    labelled = [];
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     pen.textAlign = "center";
     pen.lineJoin = "round";
-    const taken = [];
+    const taken = [[width - 52, 0, width, 130]]; // the zoom buttons
     for (const label of map.labels) {
       const seen = clarity(label.level);
       if (seen < 0.05) continue;
-      const [left, top] = onScreen(label.x / map.side, label.y / map.side);
-      if (left < -60 || top < -20 || left > width + 60 || top > height + 20) continue;
+      const [x, y] = onScreen(label.x / map.side, label.y / map.side);
+      if (x < 0 || y < 0 || x > width || y > height) continue;
       const size = [17, 15, 14][label.level], text = label.words.join(", ");
       pen.font = `italic ${size}px ${colours.font}`;
-      const half = text.length * size * 0.23 + 6;
+      const half = pen.measureText(text).width / 2 + 6;
+      // moved inwards where the edge would clip it
+      const left = Math.max(half, Math.min(width - half, x));
+      const top = Math.max(size + 4, Math.min(height - size, y));
       const box = [left - half, top - size, left + half, top + size * 0.6];
       if (taken.some((other) => box[0] < other[2] && other[0] < box[2]
         && box[1] < other[3] && other[1] < box[3])) continue;
       taken.push(box);
+      labelled.push({ text, box });
       pen.globalAlpha = seen;
       pen.lineWidth = 4;
       pen.strokeStyle = colours.halo;
@@ -253,6 +260,7 @@
   function draw() {
     drawPoints();
     drawLabels();
+    figure.labelled = labelled; // what is drawn has no elements that tests could look at
     if (chosen >= 0) beside();
   }
 

@@ -1,0 +1,100 @@
+"""Citations of papers: one line for people, and BibTeX. They say only what is known.
+
+Authors and dates come from the `metadata.jsonl` of `eqemb fetch` (`library.papers`); of a paper
+without a record there, only title and name are known, and the arXiv id if its name is one.
+"""
+
+import re
+from typing import Any, NamedTuple, Self
+
+from eqemb.article import Equation
+from eqemb.library.papers import PaperMetadata
+from eqemb.sources.names import arxiv_id
+
+#: A citation of so many authors names all of them.
+_ALL_AUTHORS = 3
+_BIBTEX_ESCAPES = str.maketrans({char: rf"\{char}" for char in "%&#_$"})
+
+
+class Citation(NamedTuple):
+    """What is known of a paper."""
+
+    article: str
+    """Its name in the library."""
+    title: str
+    authors: tuple[str, ...] = ()
+    year: int | None = None
+    arxiv: str = ""
+    """Its arXiv id with the version, if known."""
+
+    @classmethod
+    def of(cls, article: str, title: str, paper: PaperMetadata | None) -> Self:
+        """Return the citation of an article; `paper` is its metadata."""
+        found, version = arxiv_id(article)
+        if paper is None:
+            return cls(article, title, (), arxiv_year(article) or None, found + version)
+        year = int(paper.date[:4]) if paper.date[:4].isdigit() else arxiv_year(article) or None
+        own = f"{paper.id}{paper.version}" if paper.id else found + version
+        return cls(article, title or paper.title, paper.authors, year, own)
+
+    @property
+    def line(self) -> str:
+        """The citation in one line; without a title, the name of the article stands for it."""
+        known = [self._names, f"({self.year})" if self.year else ""]
+        head = " ".join(filter(None, known))
+        parts = [head, self.title or self.article, f"arXiv:{self.arxiv}" if self.arxiv else ""]
+        return ". ".join(part.rstrip(".") for part in parts if part) + "."
+
+    @property
+    def _names(self) -> str:
+        names = list(self.authors)
+        if len(names) > _ALL_AUTHORS:
+            return f"{names[0]} et al."
+        return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+    def bibtex(self, key: str, note: str = "") -> str:
+        """Return a BibTeX entry."""
+        fields = {
+            "author": " and ".join(map(_plain, self.authors)),
+            "title": _plain(self.title) or _plain(self.article),
+            "year": str(self.year or ""),
+            "note": _plain(note),
+            "eprint": self.arxiv,
+            "archivePrefix": "arXiv" if self.arxiv else "",
+        }
+        body = ",\n".join(f"  {name} = {{{value}}}" for name, value in fields.items() if value)
+        return f"@misc{{{re.sub(r'[^A-Za-z0-9.:/-]', '-', key)},\n{body}\n}}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return `authors`, `year`, `arxiv` and `citation`, the line for people."""
+        return {
+            "authors": list(self.authors),
+            "year": self.year,
+            "arxiv": self.arxiv or None,
+            "citation": self.line,
+        }
+
+
+def _plain(text: str) -> str:
+    """Return text that BibTeX and LaTeX read as it is."""
+    return " ".join(re.sub(r"[{}\\]", "", text).translate(_BIBTEX_ESCAPES).split())
+
+
+def equation_bibtex(equation: Equation, citation: Citation) -> str:
+    """Return a BibTeX entry for one equation."""
+    return citation.bibtex(
+        f"{equation.article}-{equation.ordinal}", f"Equation {equation_number(equation)}"
+    )
+
+
+def equation_number(equation: Equation) -> str:
+    """Return the printed number of an equation, or its position."""
+    return f"({equation.number})" if equation.number else f"no. {equation.ordinal}"
+
+
+def arxiv_year(name: str) -> int:
+    """Return the year of an arXiv id; 0 for other names."""
+    number = arxiv_id(name)[0].rpartition("/")[2]
+    if not number:
+        return 0
+    return (1900 if number[:2] > "90" else 2000) + int(number[:2])

@@ -1,0 +1,79 @@
+"""The symbols of equations, read on demand, and the list under an equation that says "where ...".
+
+A list is short: one line for each symbol that the article defines, a word of doubt where the
+definition is not sure, other definitions after it, and one line for the symbols without one.
+"""
+
+from collections.abc import Callable
+
+from eqemb.article import Article, Equation
+from eqemb.errors import UsageError
+from eqemb.formula import layout
+from eqemb.formula.running_text import plain_text
+from eqemb.search.notation import EquationSymbols, equation_symbols, is_sure
+from eqemb.search.results import TEXT_WIDTH, cut
+from eqemb.symbols import Glossary, Meaning
+
+#: Most lines of a list, most other definitions in a line, and most letters of each of these.
+MAX_WHERE, MAX_OTHERS, _MAX_OTHER = 12, 2, 40
+#: Articles whose definitions are kept: an answer asks for the same ones several times.
+_MAX_GLOSSARIES = 8
+
+
+class SymbolReader:
+    """Finds what the symbols of equations mean; keeps the definitions of the articles read last."""
+
+    def __init__(self, read_article: Callable[[str], Article | None]) -> None:
+        self._read_article = read_article
+        self._glossaries: dict[str, Glossary] = {}  # the latest last
+
+    def of(self, equation: Equation) -> EquationSymbols:
+        """Return the symbols of an equation, in reading order."""
+        return equation_symbols(self.glossary(equation.article), equation)
+
+    def glossary(self, article: str) -> Glossary:
+        """Return the definitions of an article."""
+        found = self._glossaries.pop(article, None)
+        if found is None:
+            read = self._read_article(article)
+            if read is None:
+                raise UsageError(f"article {article!r} is not in the library any more")
+            found = Glossary(read)
+            if len(self._glossaries) >= _MAX_GLOSSARIES:
+                del self._glossaries[next(iter(self._glossaries))]
+        self._glossaries[article] = found
+        return found
+
+
+def where_lines(symbols: EquationSymbols, width: int = TEXT_WIDTH) -> list[str]:
+    """Return the lines of a "where" list for a terminal; none if the article defines no symbol."""
+    defined = [meaning for meaning in symbols if meaning.definition is not None]
+    if not defined:
+        return []
+    shown = defined[:MAX_WHERE]
+    names = [_unicode(meaning) for meaning in shown]
+    room = min(max(map(len, names)), 16)
+    lines: list[str] = []
+    for name, meaning in zip(names, shown, strict=True):
+        lead = f"{'      ' if lines else 'where '} {name:{room}}  "
+        lines.append(cut(lead + told(meaning), width))
+    if len(defined) > len(shown):
+        lines.append(f"       and {len(defined) - len(shown)} more")
+    if symbols.undefined:
+        names = [layout(symbol.latex).to_text() for symbol in symbols.undefined]
+        lines.append(cut(f"       no definition found: {', '.join(names)}", width))
+    return lines
+
+
+def told(meaning: Meaning) -> str:
+    """Return what a symbol means in one line, with doubt and with what is said elsewhere."""
+    if meaning.definition is None:
+        return "no definition found"
+    others = [cut(plain_text(other.text), _MAX_OTHER) for other in meaning.conflicts[:MAX_OTHERS]]
+    doubt = "" if is_sure(meaning) else "perhaps "
+    elsewhere = f" (elsewhere: {'; '.join(others)})" if others else ""
+    return f"{doubt}{plain_text(meaning.definition.text)}{elsewhere}"
+
+
+def _unicode(meaning: Meaning) -> str:
+    return layout(meaning.symbol.latex).to_text()

@@ -21,6 +21,7 @@ from eqemb.facade.equation_map import SIDE, EquationMap
 
 WEB = Path(__file__).parents[1] / "src" / "eqemb" / "server" / "web"
 PAGE = """<!doctype html><html lang=en><link rel=stylesheet href=/static/style.css>
+<link rel=stylesheet href=/static/map.css>
 <script src=/static/page.js defer></script><main><figure id=map><canvas></canvas>
 <div class=shown hidden></div><ul class=legend></ul></figure>
 <script src=/static/map.js defer></script></main>"""

@@ -1,6 +1,7 @@
 """Measure how well definitions of symbols are found in single sentences (SymDef).
 
-    EQEMB_BENCH=FOLDER python benchmarks/symdef.py [--half tune|test] [--errors] [--kinds] [--json]
+    EQEMB_BENCH=FOLDER python benchmarks/symdef.py [--half tune|test] [--bins] [--json]
+    EQEMB_BENCH=FOLDER python benchmarks/symdef.py --half tune --errors --kinds
 
 The data are sentences of machine-learning papers, each with one of its formulas marked, and the
 phrase that defines that formula, if there is one. The papers are divided in two halves by a hash
@@ -11,17 +12,21 @@ gets the tokens of the data instead of its own, and the LaTeX of each formula.
 *exact*: a span counts if it is the marked one. *overlap*: tokens that are in both spans, of those
 in spans that were found (precision) and in marked ones (recall), over all items. *found*: a span
 counts if it shares a token with the marked one. *published*: the mean of F1 over tokens of the
-classes TERM and DEF, in percent. Intervals are 95 % of 10,000 bootstrap samples of the papers.
+classes TERM and DEF, in percent. *bins*: of all answers, whatever their confidence, the share that
+shares a token with the marked one, by confidence. Intervals are 95 % of 10,000 bootstrap samples of
+the papers; those of bins are Wilson's.
 """
 
 import argparse
 import gzip
 import hashlib
 import json
+import math
 import os
 import sys
 from collections import defaultdict
 from collections.abc import Iterable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,19 +36,21 @@ from numpy.typing import NDArray
 from eqemb.symbols.mentions import Mention
 from eqemb.symbols.patterns import find_mentions
 from eqemb.symbols.phrases import Sentence
-from eqemb.symbols.sentence import SentenceToken, make_token
+from eqemb.symbols.sentence import SentenceTokens
 
 MARK, FORMULA = "</s>", "SYMBOL"
 #: Chosen on the tuning half.
 THRESHOLD = 0.6
 SAMPLES, SEED = 10_000, 1
+EDGES = (0.0, 0.5, 0.6, 0.7, 0.8, 1.01)
 
 
 class Item(NamedTuple):
     """A sentence in which one formula is marked, or none."""
 
     paper: str
-    tokens: list[SentenceToken]
+    words: list[str]
+    tokens: SentenceTokens
     asked: int | None
     """The marked formula, as a token."""
     definition: frozenset[int]
@@ -73,7 +80,8 @@ def half_of(paper: str) -> str:
 
 def read_item(line: dict[str, Any]) -> Item:
     """An item from a line of the data, with positions counted without the marks."""
-    tokens: list[SentenceToken] = []
+    tokens = SentenceTokens()
+    kept: list[str] = []
     asked: int | None = None
     definition: set[int] = set()
     has_term = False
@@ -82,7 +90,7 @@ def read_item(line: dict[str, Any]) -> Item:
     for at, (word, label) in enumerate(zip(words, line["labels"], strict=True)):
         if word == MARK:
             continue
-        place = len(tokens)
+        place = len(kept)
         if label.endswith("DEF"):
             definition.add(place)
         has_term = has_term or label.endswith("TERM")
@@ -93,8 +101,9 @@ def read_item(line: dict[str, Any]) -> Item:
                 asked = place
         following = next((other for other in words[at + 1 : at + 3] if other != MARK), "")
         glued = latex is not None and following[:1] == "-" and following[1:2].isalpha()
-        tokens.append(make_token(word, latex, place, place + 1, glued=glued))
-    return Item(line["arxiv_id"], tokens, asked, frozenset(definition), has_term)
+        tokens.add(word, latex, place, place + 1, glued=glued)
+        kept.append(word)
+    return Item(line["arxiv_id"], kept, tokens, asked, frozenset(definition), has_term)
 
 
 def read_items(folder: Path, half: str) -> list[Item]:
@@ -189,8 +198,8 @@ def print_errors(items: list[Item], threshold: float) -> None:
         if found == item.definition:
             continue
         words = [
-            (f"[{token.text}]" if at in item.definition else token.text) + "_" * (at in found)
-            for at, token in enumerate(item.tokens)
+            (f"[{word}]" if at in item.definition else word) + "_" * (at in found)
+            for at, word in enumerate(item.words)
         ]
         if item.asked is not None:
             words[item.asked] = f"<{words[item.asked]}>"
@@ -210,6 +219,49 @@ def print_kinds(items: list[Item], threshold: float) -> None:
         print(f"{kind:12} {confidence:.2f}  {right:3} of {found}")
 
 
+def bins(items: list[Item]) -> list[dict[str, Any]]:
+    """How often answers of like confidence are right."""
+    answers = [(mention, item) for item in items if (mention := answer(item, 0.0))]
+    table = []
+    for low, high in pairwise(EDGES):
+        inside = [one for one in answers if low <= one[0].confidence < high]
+        right = sum(outcome(item, mention).touching for mention, item in inside)
+        if inside:
+            mean = sum(mention.confidence for mention, _ in inside) / len(inside)
+            table.append({
+                "from": low, "to": high, "answers": len(inside), "right": right,
+                "mean confidence": mean, "share": right / len(inside),
+                "interval": wilson(right, len(inside)),
+            })  # fmt: skip
+    return table
+
+
+def wilson(right: int, count: int) -> tuple[float, float]:
+    """The 95 % interval of a share."""
+    z = 1.96
+    centre, scale = right + z * z / 2, count + z * z
+    half = z * math.sqrt(right * (count - right) / count + z * z / 4)
+    return (centre - half) / scale, (centre + half) / scale
+
+
+def calibration_error(table: list[dict[str, Any]]) -> float:
+    """The mean distance of confidence and share right, weighted by answers."""
+    total = sum(row["answers"] for row in table)
+    gaps = (row["answers"] * abs(row["mean confidence"] - row["share"]) for row in table)
+    return sum(gaps) / total if total else 0.0
+
+
+def print_bins(table: list[dict[str, Any]]) -> None:
+    """The table of `bins` for people."""
+    for row in table:
+        low, high = row["interval"]
+        print(
+            f"confidence {row['mean confidence']:.2f}: {row['right']:3} of {row['answers']:3} right"
+            f", {row['share']:.2f} [{low:.2f}, {high:.2f}]"
+        )
+    print(f"expected calibration error {calibration_error(table):.3f}")
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -217,6 +269,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--threshold", type=float, default=THRESHOLD)
     parser.add_argument("--errors", action="store_true", help="list wrong answers (only tune)")
     parser.add_argument("--kinds", action="store_true", help="count right answers by kind")
+    parser.add_argument("--bins", action="store_true", help="share right by confidence")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(arguments)
     folder = os.environ.get("EQEMB_BENCH")
@@ -230,6 +283,8 @@ def main(arguments: list[str] | None = None) -> None:
     if options.kinds:
         print_kinds(items, options.threshold)
     table = report(items, options.threshold)
+    if options.bins:
+        table["bins"] = bins(items)
     if options.json:
         print(json.dumps(table))
         return
@@ -239,6 +294,8 @@ def main(arguments: list[str] | None = None) -> None:
         if isinstance(entry, dict):
             low, high = entry["interval"]
             print(f"{name:12} {entry['value']:6.3f}  [{low:.3f}, {high:.3f}]")
+    if options.bins:
+        print_bins(table["bins"])
 
 
 if __name__ == "__main__":

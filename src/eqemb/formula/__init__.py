@@ -14,6 +14,7 @@
     write_latex, write_symbol
                            output as LaTeX, for equations that came as MathML
     running_text           inline mathematics in sentences
+    words                  the words of an equation: its texts, names and runs of letters
     tangent                conversion to Tangent's trees, for comparison with it
 
 Only the standard library is needed, and the data model of articles.

@@ -36,8 +36,9 @@ from eqemb.evaluation.rankers import WORD_QUERY
 from eqemb.facade.library import Library
 from eqemb.formula import layout
 from eqemb.formula.features import equation_features
+from eqemb.formula.layout import read_canonical
 from eqemb.formula.shapes import key
-from eqemb.index.base_vectors import BaseVectors, read_canonical
+from eqemb.index.base_vectors import BaseVectors
 from eqemb.index.encoder import passages
 from eqemb.index.encoder_models import load_encoder
 from eqemb.index.stemming import stem

@@ -9,7 +9,8 @@ import pytest
 from eqemb.facade.library import Library
 from eqemb.facade.update import add_papers
 from eqemb.formula import layout
-from eqemb.index.base_vectors import BaseVectors, read_canonical
+from eqemb.formula.layout import read_canonical
+from eqemb.index.base_vectors import BaseVectors
 from eqemb.models.base_model import BaseModel
 from eqemb.search.combination import BASE_HALF, WORD_PARTS, word_weights
 from synthetic import papers

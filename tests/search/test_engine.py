@@ -18,7 +18,7 @@ from eqemb.formula.likeness import likeness, outline
 from eqemb.formula.shapes import key
 from eqemb.index import structure
 from eqemb.index.stemming import stem
-from eqemb.index.text import BM25_K1, CONTEXT_REACH, FIELDS
+from eqemb.index.text import BM25_B, BM25_K1, CONTEXT_REACH, FIELDS, FULL_CONTEXT
 from eqemb.search.results import Answer
 
 PAPERS = {
@@ -51,6 +51,28 @@ def ids(answer: Answer) -> list[str]:
 def test_words_find_the_equation_near_them(library: Library) -> None:
     """The equation whose context has the words comes first."""
     assert ids(library.search("cosine angle similarity"))[0] == "angles#1"
+
+
+def test_words_inside_an_equation_find_it(tmp_path: Path) -> None:
+    """A name that stands in mathematics alone is a word too."""
+    body = r"The rate is \[ r = s \cdot {warmup\_steps}^{-1.5} \] or \[ r = \text{constant}. \]"
+    (tmp_path / "a.tex").write_text(
+        rf"\documentclass{{article}}\begin{{document}}{body}\end{{document}}"
+    )
+    with Library.read([tmp_path], tmp_path / "library", jobs=1, index=True) as library:
+        assert ids(library.search("warmup"))[0] == "a#1"
+        assert ids(library.search("constant"))[0] == "a#2"
+
+
+def test_a_word_on_a_short_page_counts_more(tmp_path: Path) -> None:
+    """As in BM25: the same distance from the equation, but less other text around it."""
+    near, more = r"The gradient is \[ g_{%s} \]", " and other words follow" * 40
+    for name, text in (("short", near % 1), ("long", near % 2 + more)):
+        (tmp_path / f"{name}.tex").write_text(
+            rf"\documentclass{{article}}\begin{{document}}{text}\end{{document}}"
+        )
+    with Library.read([tmp_path], tmp_path / "library", jobs=1, index=True) as library:
+        assert ids(library.search("gradient", by="words")) == ["short#1", "long#1"]
 
 
 def test_the_case_of_words_does_not_matter(library: Library) -> None:
@@ -155,11 +177,12 @@ def test_scores_are_bm25_over_fields(library: Library) -> None:
     for article in library.articles():
         words, places = read_tokens(article.text)
         for place, equation in zip(places, article.equations, strict=True):
-            total = 0.0
+            total = length = 0.0
             for at, word in enumerate(words):
                 distance = place - at if at < place else at - place + 1
-                if distance <= CONTEXT_REACH and stem(word) == "precis":
-                    total += 1 / distance**0.5
+                if distance <= CONTEXT_REACH:
+                    length += 1 / distance**0.5
+                    total += (stem(word) == "precis") / distance**0.5
             fields = {
                 "sentence": [equation.context.replace("[equation]", " ")],
                 "section": [equation.section],
@@ -169,7 +192,8 @@ def test_scores_are_bm25_over_fields(library: Library) -> None:
             for name, texts in fields.items():
                 found = [word for text in texts for word in read_tokens(text)[0]]
                 total += FIELDS[name] * sum(stem(word) == "precis" for word in found)
-            impacts.append(total / (total + BM25_K1))
+            share = 1 - BM25_B + BM25_B * length / FULL_CONTEXT
+            impacts.append(total / (total + BM25_K1 * share))
     assert library.search("precision", by="words").hits[0].score == pytest.approx(max(impacts))
 
 

@@ -202,3 +202,11 @@ def mathml_to_latex(text: str) -> str:
 def picture(made: Layout) -> str:
     """The tree drawn as text, for `eqemb units`."""
     return unicode.picture(made.root)
+
+
+def read_canonical(canonical: str) -> Layout:
+    """Parse a canonical form; an equation without symbols gives an empty layout."""
+    try:
+        return Layout.from_slt(canonical)
+    except ValueError:
+        return Layout(None)

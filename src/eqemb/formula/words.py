@@ -9,6 +9,8 @@ from eqemb.formula.layout import Layout
 from eqemb.formula.tree import Node, plain_tag, walk
 
 _FEWEST_LETTERS = 3
+#: Letters that follow each other are a word only if they could be read aloud: not `xyz`, not `QKV`.
+_READABLE = re.compile(r"(?=.*[aeiouyAEIOUY])(?=.*[^aeiouyAEIOUY]).{4,}")
 #: Where a capital letter starts a word: `stepNum`, `xP(y)`.
 _NEW_WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
@@ -17,9 +19,9 @@ def words_of(layout: Layout) -> list[str]:
     r"""Return the words of an equation in the order of its symbols, as written, repeated ones too.
 
     They are the words of its texts, names such as `\mathrm{BLEU}` and `\operatorname{Attention}`,
-    and letters that follow each other on a line (`warmup\_steps`), since many names are written
-    without a command; a product such as `xyz` cannot be told from them. Words have three letters
-    or more. Names of functions that have a command of their own, such as `\log`, are symbols.
+    and four or more letters that follow each other on a line (`warmup\_steps`), a vowel among
+    them, since many names are written without a command. Other words have three letters or more.
+    Names of functions that have a command of their own, such as `\log`, are symbols.
 
     >>> from eqemb.formula import layout
     >>> words_of(layout(r"\mathrm{softmax}(x)_{\text{the data}} = \log {warmup\_steps}^{2}"))
@@ -45,7 +47,8 @@ def _written(root: Node | None) -> Iterator[str]:
         else:
             run = list(_run(node))
             inside.update(map(id, run))
-            yield from _NEW_WORD.split("".join(each.tag[2:] for each in run))
+            written = _NEW_WORD.split("".join(each.tag[2:] for each in run))
+            yield from filter(_READABLE.fullmatch, written)
 
 
 def _run(node: Node | None) -> Iterator[Node]:

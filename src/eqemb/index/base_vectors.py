@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqemb.formula import Layout
+from eqemb.formula.layout import read_canonical
 from eqemb.formula.shapes import Shape
 from eqemb.index.postings import ArrayWriter, load_array
 from eqemb.index.segments import IndexSegments
@@ -40,14 +41,6 @@ class BaseVectorWriter:
     def close(self) -> None:
         """Finish the file."""
         self._out.close()
-
-
-def read_canonical(canonical: str) -> Layout:
-    """Parse a canonical form; an equation without symbols gives an empty layout."""
-    try:
-        return Layout.from_slt(canonical)
-    except ValueError:
-        return Layout(None)
 
 
 class BaseVectors:

@@ -26,6 +26,7 @@ import numpy as np
 
 from eqemb.errors import UsageError
 from eqemb.formula import Layout
+from eqemb.formula.layout import read_canonical
 from eqemb.formula.likeness import (
     MAX_SYMBOLS,
     QUERY,
@@ -101,7 +102,7 @@ def index_structure(records: Records, folder: Path) -> None:
     own: list[tuple[int, ...]] = []
     near: list[list[int]] = []
     for number, canonical, blob in records.types():
-        made = _read(canonical)
+        made = read_canonical(canonical)
         found, counts = np.unique(np.frombuffer(blob, np.int32), return_counts=True)
         units.add(found, np.full(len(found), number), counts)
         parts = shapes(made)
@@ -128,14 +129,6 @@ def index_structure(records: Records, folder: Path) -> None:
     per_type = np.bincount(equations, minlength=len(types))
     for name in ("units", "shapes"):
         np.save(folder / f"{name}.sizes.npy", count_equations(Postings(folder, name), per_type))
-
-
-def _read(canonical: str) -> Layout:
-    """Parse a canonical form; an equation without symbols gives an empty layout."""
-    try:
-        return Layout.from_slt(canonical)
-    except ValueError:
-        return Layout(None)
 
 
 # ------------------------------------------------------------ reading
@@ -218,7 +211,7 @@ class StructureIndex:
     def layout(self, kind: int) -> Layout:
         """Return the layout of a type."""
         segment, own = self._segments.of_type(int(kind))
-        return _read(segment.records.canonical(own))
+        return read_canonical(segment.records.canonical(own))
 
     def shared_units(self, types: Sequence[int], units: Counter[str]) -> list[tuple[int, int]]:
         """Return how many of the given units each type has, and how many units in all."""

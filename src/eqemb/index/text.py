@@ -1,4 +1,4 @@
-"""Index the text of a segment: words around each equation, of its sentence, section and label.
+"""Index the text of a segment: words around each equation, in it, of its section and label.
 
     words.txt, words.*      the words of the segment in lower case, and their rows by key
     stems.txt, stems.*      their stems; stems.npy has the stem of each word
@@ -10,8 +10,9 @@
 
 The score is BM25 over several fields: the frequency of a stem is the sum over the fields of its
 count times the field's weight; around the equation a word at distance d counts 1 / sqrt(d). The
-frequency is saturated once, and everything but the idf, which depends on the other segments, is
-stored in the postings. `text_index` reads all this. NumPy only.
+frequency is saturated once, sooner where little text is around the equation, as on a short page.
+Everything but the idf, which depends on the other segments, is stored in the postings. `text_index`
+reads all this. NumPy only.
 """
 
 import re
@@ -24,6 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqemb.article import read_tokens
+from eqemb.formula.layout import read_canonical
+from eqemb.formula.words import words_of
 from eqemb.index.postings import ArrayWriter, Keys, PostingsWriter, TextList, hash_texts
 from eqemb.index.stemming import stem
 from eqemb.library.database import Records
@@ -31,17 +34,26 @@ from eqemb.library.database import Records
 #: Words on each side of an equation that are its context, weighted by 1 / sqrt(distance).
 CONTEXT_REACH = 128
 #: The weight of a word in each field, relative to 1 / sqrt(distance) around the equation.
-FIELDS = {"sentence": 0.15, "section": 1.0, "title": 0.15, "label": 3.0, "references": 1.0}
-#: BM25's saturation. There is no length normalisation, since all contexts are equally long.
-BM25_K1 = 0.6
+FIELDS = {
+    "sentence": 0.15,
+    "section": 1.0,
+    "title": 0.15,
+    "label": 3.0,
+    "references": 1.0,
+    "formula": 0.5,
+}
+#: BM25's saturation, and how much of it depends on the length of the context. The length of a full
+#: context is a constant, not a mean over the library, so that segments do not depend on others.
+BM25_K1, BM25_B = 0.6, 0.75
+FULL_CONTEXT = float(2 * (np.arange(1, CONTEXT_REACH + 1) ** -0.5).sum())
 _EQUATIONS_AT_ONCE = 2_000  # equations whose contexts are collected at a time
 #: Words of a label: `eq:crossEntropy` has cross and entropy.
 _LABEL_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _PREFIXES = frozenset(("eq", "eqn", "equation", "eqs", "fig", "sec", "app", "def", "thm", "lem"))
 
 Array = NDArray[Any]
-#: Labels, section, context and references of an equation.
-EquationText = tuple[list[str], str, str, list[str]]
+#: Labels, section, context, references and canonical form of an equation.
+EquationText = tuple[list[str], str, str, list[str], str]
 
 
 def index_text(records: Records, folder: Path, fields: Iterable[str] = FIELDS) -> None:
@@ -72,12 +84,13 @@ def index_text(records: Records, folder: Path, fields: Iterable[str] = FIELDS) -
         for low in range(0, len(at), _EQUATIONS_AT_ONCE):
             part = slice(low, low + _EQUATIONS_AT_ONCE)
             rows, owners, values = context_stems(stems, at[part])
+            lengths = np.bincount(owners[0], values[0], minlength=len(at[part]))
             for owner, found in enumerate(by_field[part]):
                 for name, weight in weights.items():
                     rows.append(vocabulary.stems(found[name]))
                     owners.append(np.full(len(found[name]), owner))
                     values.append(np.full(len(found[name]), weight))
-            row, owner_of, impact = _impacts(rows, owners, values)
+            row, owner_of, impact = _impacts(rows, owners, values, lengths)
             postings.add(row, owner_of + first + low, impact)
         first, start = first + len(at), end
     text.close()
@@ -135,7 +148,7 @@ def articles_with_equations(records: Records) -> Iterator[tuple[str, str, list[E
 
 def field_words(title: str, equation: EquationText) -> dict[str, list[str]]:
     """Return the words of an equation by field, without those around it."""
-    labels, section, context, references = equation
+    labels, section, context, references, form = equation
     parts = [part for label in labels for part in _LABEL_WORD.findall(label)]
     return {
         "title": read_tokens(title)[0],
@@ -143,6 +156,7 @@ def field_words(title: str, equation: EquationText) -> dict[str, list[str]]:
         "sentence": read_tokens(context.replace("[equation]", " "))[0],
         "label": [part for part in parts if part.lower() not in _PREFIXES and len(part) > 2],
         "references": read_tokens(" ".join(references).replace("[equation]", " "))[0],
+        "formula": words_of(read_canonical(form)),
     }
 
 
@@ -157,12 +171,16 @@ def context_stems(stems: Array, places: Array) -> tuple[list[Array], list[Array]
 
 
 def _impacts(
-    rows: list[Array], owners: list[Array], values: list[Array]
+    rows: list[Array], owners: list[Array], values: list[Array], lengths: Array
 ) -> tuple[Array, Array, Array]:
-    """Return each stem of each equation once, with its saturated frequency."""
+    """Return each stem of each equation once, with its saturated frequency.
+
+    `lengths` are those of the context of each equation.
+    """
     row, owner, value = (np.concatenate(part) for part in (rows, owners, values))
     row, owner, total = sum_duplicates(row, owner, value)
-    return row, owner, total * (BM25_K1 + 1) / (total + BM25_K1)
+    half = BM25_K1 * (1 - BM25_B + BM25_B * lengths / FULL_CONTEXT)
+    return row, owner, total * (BM25_K1 + 1) / (total + half[owner])
 
 
 def sum_duplicates(rows: Array, owners: Array, values: Array) -> tuple[Array, Array, Array]:

@@ -47,12 +47,13 @@ class IndexQueries(Connection):
         for ordinal, number, labels in self.rows(query, key):
             yield ordinal, number, json.loads(labels)
 
-    def equation_words(self, key: int) -> Iterator[tuple[list[str], str, str, list[str]]]:
-        """Yield labels, section, context and references of every equation of an article."""
-        columns = 'labels, section, context, "references"'
-        query = f"SELECT {columns} FROM equations WHERE article = ? ORDER BY ordinal"
-        for labels, section, context, references in self.rows(query, key):
-            yield json.loads(labels), section or "", context, json.loads(references)
+    def equation_words(self, key: int) -> Iterator[tuple[list[str], str, str, list[str], str]]:
+        """Yield labels, section, context, references and form of every equation of an article."""
+        columns = 'labels, section, context, "references", canonical'
+        query = f"SELECT {columns} FROM equations e JOIN types t ON t.id = e.type"
+        query += " WHERE article = ? ORDER BY ordinal"
+        for labels, section, context, references, form in self.rows(query, key):
+            yield json.loads(labels), section or "", context, json.loads(references), form
 
     def equation_names(self, kind: int | None = None) -> list[str]:
         """Return the names (`ARTICLE#4`) of all equations, or of those of one type, in order."""

@@ -46,7 +46,7 @@ from eqemb.index.text import field_words
 from eqemb.index.vector_index import VectorIndex
 from eqemb.library.database import Records
 from eqemb.models.base_model import DATA_FOLDER, BaseModel
-from eqemb.search.combination import EQUATION_PARTS, apply_weights, word_weights
+from eqemb.search.combination import apply_weights, word_weights
 from eqemb.search.engine import Search
 from eqemb.search.query import WordQuery
 from eqemb.search.typed_equation import EquationQuery
@@ -336,7 +336,7 @@ def rankings(
         parts = search.parts_for_words(asked, search.segments.live, weights)
         drawn = control.like_words(topic.query.words)
     else:
-        equation, weights = EquationQuery(layout(topic.query.text), None), EQUATION_PARTS
+        equation, weights = EquationQuery(layout(topic.query.text), None), search.equation_weights
         parts = search.parts_for_equation(equation, search.segments.live, weights)
         drawn = control.like_equation(equation.layout)
     found = {}

@@ -101,7 +101,7 @@ def equation_terms(search: Search, latex: str) -> tuple[strength.Evidence, Any]:
     evidence = strength.equation_evidence(
         structure, parts.get("words", np.zeros_like(structure)), symbols
     )
-    return evidence, sum(apply_weights(parts, EQUATION_PARTS).values())
+    return evidence, sum(apply_weights(parts, search.equation_weights).values())
 
 
 TERMS = {WORD_QUERY: word_terms, EQUATION_QUERY: equation_terms}

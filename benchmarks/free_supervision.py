@@ -57,7 +57,6 @@ from eqemb.index.stemming import stem
 from eqemb.index.structure import StructureMatches
 from eqemb.index.text import FIELDS
 from eqemb.models import workspace
-from eqemb.search.combination import EQUATION_PARTS
 from eqemb.search.engine import TOPIC_TYPES, TOPIC_WORDS, Search
 from eqemb.search.typed_equation import EquationQuery
 from eqemb.storage.atomic import to_json, write_atomically
@@ -241,7 +240,7 @@ def systems(
     found: list[Ranker] = []
     parts = ["words", "meaning"] if search.vectors is not None else ["words"]
     if task == "pairs":
-        found.append(HeldOut(SEARCH, search, corpus, EQUATION_PARTS))
+        found.append(HeldOut(SEARCH, search, corpus, search.equation_weights))
         found += [
             HeldOut(SEARCH_PARTS[part], search, corpus, {part: 1.0})
             for part in ("structure", *parts)

@@ -47,7 +47,7 @@ def rankings(library: Library, name: str, weights: list[float]) -> list[list[str
     found = []
     for weight in weights:
         used = {part: scores for part, scores in parts.items() if weight or part != "definitions"}
-        weighted = apply_weights(used, EQUATION_PARTS | {"definitions": weight})
+        weighted = apply_weights(used, engine.equation_weights | {"definitions": weight})
         order = np.argsort(-np.sum(list(weighted.values()), axis=0), kind="stable")[:RANKED]
         names = [engine.name(row) for row in order.tolist()]
         others = [other for other in names if article_of(other) != article_of(name)]

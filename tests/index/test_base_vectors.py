@@ -12,7 +12,13 @@ from eqemb.formula import layout
 from eqemb.formula.layout import read_canonical
 from eqemb.index.base_vectors import BaseVectors
 from eqemb.models.base_model import BaseModel
-from eqemb.search.combination import BASE_HALF, WORD_PARTS, word_weights
+from eqemb.search.combination import (
+    BASE_HALF,
+    EQUATION_PARTS,
+    WORD_PARTS,
+    equation_weights,
+    word_weights,
+)
 from synthetic import papers
 
 TEXTS = {
@@ -105,3 +111,5 @@ def test_the_base_model_counts_less_in_a_large_library() -> None:
     """Half at `BASE_HALF` equations; the other weights stay."""
     assert word_weights(0) == WORD_PARTS
     assert word_weights(BASE_HALF) == WORD_PARTS | {"base": WORD_PARTS["base"] / 2}
+    assert equation_weights(0) == EQUATION_PARTS
+    assert equation_weights(BASE_HALF) == EQUATION_PARTS | {"base": EQUATION_PARTS["base"] / 2}

@@ -384,6 +384,8 @@ class SearchRanker:
         else:
             equation = EquationQuery(layout(query.text), None, encoder=self._encoder)
             parts = self._search.parts_for_equation(equation, self._allowed, weights)
+            if weights == EQUATION_PARTS:
+                weights = self._search.equation_weights
         if self._encoder is not None and query.kind == WORD_QUERY:
             parts["encoder"] = self._encoder.scores(" ".join(query.words))
         weighted = apply_weights(parts, weights)

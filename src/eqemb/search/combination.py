@@ -26,7 +26,7 @@ EQUATION_PARTS = {
     "definitions": 0.25,
     "encoder": 0.5,
 }
-#: With so many equations the base model counts half for words: then the library's text says more.
+#: With so many equations the base model counts half: then the library itself says more.
 BASE_HALF = 5_000
 #: How much more definitions count if the query names a symbol: "β the inverse temperature".
 NAMED_SYMBOL = 20
@@ -71,9 +71,17 @@ def word_weights(equations: int, *, names_symbol: bool = False) -> dict[str, flo
         names_symbol: Whether definitions, if any, are those of a symbol that the query names.
 
     """
-    base = WORD_PARTS["base"] / (1 + equations / BASE_HALF)
     definitions = WORD_PARTS["definitions"] * (NAMED_SYMBOL if names_symbol else 1)
-    return WORD_PARTS | {"base": base, "definitions": definitions}
+    return _sized(WORD_PARTS, equations) | {"definitions": definitions}
+
+
+def equation_weights(equations: int) -> dict[str, float]:
+    """Return the weights for an equation as the query to a library of so many equations."""
+    return _sized(EQUATION_PARTS, equations)
+
+
+def _sized(weights: Mapping[str, float], equations: int) -> dict[str, float]:
+    return {**weights, "base": weights["base"] / (1 + equations / BASE_HALF)}
 
 
 def apply_weights(parts: Mapping[str, Scores], weights: Mapping[str, float]) -> dict[str, Scores]:

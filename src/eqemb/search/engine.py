@@ -39,6 +39,7 @@ from eqemb.search.combination import (
     WORD_PARTS,
     apply_weights,
     check_words,
+    equation_weights,
     is_telling,
     lower_worked_numbers,
     wanted_parts,
@@ -360,12 +361,17 @@ class Search:
         if query.equation is None:
             notes += typed_notes(query.layout, query.reading)
         strengths = self.equation_strengths(query, parts)
-        weighted = apply_weights(parts, EQUATION_PARTS)
+        weighted = apply_weights(parts, self.equation_weights)
         kinds = equation_kinds(self.same_equations(query.layout), len(allowed))
         hits, matches = self.hits.matching(weighted, k, allowed, strengths, kinds, filters)
         if hits and len(query.layout.nodes()) == 1 and query.equation is None:
             notes.append(ONE_SYMBOL)
         return Answer(hits, notes=notes, reading=query.reading, matches=matches)
+
+    @property
+    def equation_weights(self) -> dict[str, float]:
+        """What each part weighs for an equation."""
+        return equation_weights(self.segments.live_count)
 
     def weigh_equation(
         self, query: EquationQuery, allowed: Mask, weights: Mapping[str, float]

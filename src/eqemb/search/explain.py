@@ -145,7 +145,7 @@ def explain(search: Search, query: str, other: str) -> Why:
         row = search.row(answer.equation)
         every = search.segments.live
         scores = search.parts_for_equation(parsed, every, EQUATION_PARTS)
-        weighted = apply_weights(scores, EQUATION_PARTS)
+        weighted = apply_weights(scores, search.equation_weights)
         parts = {part: float(values[row]) for part, values in weighted.items()}
         worth = {stem: weight * search.text.stem_score(stem, row) for stem, weight in topic.items()}
     else:  # not in the library: the words of similar equations

@@ -42,6 +42,7 @@ FIELD_VALUES = (0.0, 0.15, 0.3, 0.6, 1.0, 2.0, 3.0, 5.0)
 WORD_VALUES: dict[str, tuple[float, ...]] = {
     **dict.fromkeys(text.FIELDS, FIELD_VALUES),
     "k1": (0.3, 0.6, 1.2, 2.0),
+    "b": (0.0, 0.25, 0.5, 0.75, 1.0),
     "meaning": (0.0, 0.05, 0.1, 0.2, 0.3, 0.5),
 }
 EQUATION_VALUES: dict[str, tuple[float, ...]] = {
@@ -51,8 +52,13 @@ EQUATION_VALUES: dict[str, tuple[float, ...]] = {
     "words": (0.0, 0.4, 0.7, 1.0, 1.5, 2.0, 3.0),
     "meaning": (0.0, 0.05, 0.1, 0.2, 0.4),
 }
-#: All fields and parts have the same weight; k1 is the textbook value.
-NEUTRAL_WORDS: Settings = {**dict.fromkeys(text.FIELDS, 1.0), "k1": 1.2, "meaning": 1.0}
+#: All fields and parts have the same weight; k1 and b are the textbook values.
+NEUTRAL_WORDS: Settings = {
+    **dict.fromkeys(text.FIELDS, 1.0),
+    "k1": 1.2,
+    "b": 0.75,
+    "meaning": 1.0,
+}
 NEUTRAL_EQUATION: Settings = {"kin": 10, "topic": 10, "trust": 1, "words": 1.0, "meaning": 1.0}
 
 
@@ -86,8 +92,10 @@ class Fields(FieldCounts):
         for name in text.FIELDS:
             if name != without and settings[name]:
                 total = total + settings[name] * self.matrices[name]
+        lengths = np.asarray(self.matrices[AROUND].sum(axis=1)).ravel()
+        share = 1 - settings["b"] + settings["b"] * lengths / text.FULL_CONTEXT
         total = csc_array(total)
-        total.data = total.data / (total.data + settings["k1"])
+        total.data = total.data / (total.data + settings["k1"] * share[total.indices])
         counts = np.diff(total.indptr)
         idfs = np.log1p((self.size - counts + 0.5) / (counts + 0.5))
 
@@ -198,7 +206,12 @@ def choose_equations(data: Development, start: Settings) -> None:
 
 def standing() -> tuple[Settings, Settings]:
     """Return the current values."""
-    words = {**text.FIELDS, "k1": text.BM25_K1, "meaning": combination.WORD_PARTS["meaning"]}
+    words = {
+        **text.FIELDS,
+        "k1": text.BM25_K1,
+        "b": text.BM25_B,
+        "meaning": combination.WORD_PARTS["meaning"],
+    }
     equation: Settings = {
         "kin": engine.TOPIC_TYPES,
         "topic": engine.TOPIC_WORDS,

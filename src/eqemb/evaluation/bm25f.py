@@ -1,10 +1,10 @@
 """BM25F over the fields of the text index, with settings tuned on development topics.
 
 The frequency of a stem in an equation is a weighted sum over fields: the words around it, each by
-1 / sqrt(distance), those of its sentence, section, title and label, and of sentences that refer to
-it. In each field it is divided by 1 - b + b * length / mean length; the sum is saturated by k1. It
-differs from the words of the product's search by length normalisation and by knowing no compounds,
-and its settings are chosen for judged topics alone.
+1 / sqrt(distance), those of its sentence, section, title and label, of sentences that refer to it,
+and those in it. In each field it is divided by 1 - b + b * length / mean length; the sum is
+saturated by k1. It differs from the words of the product's search by the length of every field and
+by knowing no compounds, and its settings are chosen for judged topics alone.
 """
 
 from collections.abc import Callable, Mapping

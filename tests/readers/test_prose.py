@@ -110,7 +110,7 @@ def test_inline_mathematics_gives_no_words() -> None:
          "… says so.\nNo."),
         (r"One\begin{itemize}\item Two \cite{a} \item \citet{b} show it.\end{itemize}",
          "One\nTwo\n… show it."),
-        (r"by (\ref{a}) and \eqref{b} it holds (\ref{c})", "by (…) and … it holds"),
+        (r"by (\ref{a}) and \eqref{b} it holds (\ref{c})", "by (…) and (…) it holds"),
         (r"Let $a. b$ be.", "Let $a. b$ be."),
         (r"at \url{http://a.b} it", "at it"),
         (r"one\label{a} two\index{two}", "one two"),

@@ -160,7 +160,7 @@ TWO = r"\begin{equation}a\label{a}\end{equation} and \begin{equation}b\label{b}\
 @pytest.mark.parametrize(
     ("sentence", "shown", "labels"),
     [
-        (r"By \eqref{a} it holds.", "By $1$ it holds.", "a"),
+        (r"By \eqref{a} it holds.", "By ($1$) it holds.", "a"),
         (r"By (\ref{a}) it holds.", "By ($1$) it holds.", "a"),
         (r"By Eq.~(\ref{a}), it holds.", "By Eq. ($1$), it holds.", "a"),
         (r"By \cref{a} it holds.", "By $1$ it holds.", "a"),
@@ -168,7 +168,7 @@ TWO = r"\begin{equation}a\label{a}\end{equation} and \begin{equation}b\label{b}\
         (r"By \crefrange{a}{b} it holds.", "By $1$, $2$ it holds.", "ab"),
         (r"By \autoref{b} it holds.", "By $2$ it holds.", "b"),
         (r"By \hyperref[b]{this} it holds.", "By $2$this it holds.", "b"),
-        (r"By \eqref{a}\footnote{Or \eqref{b}.} it holds.", "By $1$ it holds.", "a"),
+        (r"By \eqref{a}\footnote{Or \eqref{b}.} it holds.", "By ($1$) it holds.", "a"),
         (r"By \ref{nowhere} it holds.", "By … it holds.", ""),
         (r"By \verb|\eqref{a}| it holds.", "By it holds.", ""),
     ],
@@ -189,7 +189,12 @@ def test_references_reach_back_and_forth() -> None:
         r"\begin{figure}\caption{Plot of \eqref{a}.}\end{figure}"
     )
     (equation,) = read(body).equations
-    assert equation.references == ["As $1$ will show.", "On $1$", "See $1$.", "Plot of $1$."]
+    assert equation.references == [
+        "As ($1$) will show.",
+        "On ($1$)",
+        "See ($1$).",
+        "Plot of ($1$).",
+    ]
 
 
 def test_a_reference_to_a_group_is_one_to_each_of_its_equations() -> None:
@@ -197,8 +202,8 @@ def test_a_reference_to_a_group_is_one_to_each_of_its_equations() -> None:
     rows = r"\begin{align}a\label{a}\\b\label{b}\end{align}"
     group = rf"\begin{{subequations}}\label{{g}}{rows}\end{{subequations}}"
     article = read(group + ". By \\eqref{g} so. By \\eqref{b} too.")
-    assert by_label(article)["a"].references == ["By $1$ so."]
-    assert by_label(article)["b"].references == ["By $1$ so.", "By $1b$ too."]
+    assert by_label(article)["a"].references == ["By ($1$) so."]
+    assert by_label(article)["b"].references == ["By ($1$) so.", "By ($1b$) too."]
 
 
 def test_a_display_may_refer() -> None:
@@ -213,7 +218,7 @@ def test_a_sentence_is_given_once() -> None:
     (equation,) = read(
         r"\begin{equation}x\label{a}\end{equation}. By \eqref{a} and \eqref{a} so."
     ).equations
-    assert equation.references == ["By $1$ and $1$ so."]
+    assert equation.references == ["By ($1$) and ($1$) so."]
 
 
 def test_labels_of_other_things_are_not_equations() -> None:

@@ -124,6 +124,8 @@ REFERENCES: Final = names(
     "fref Fref prettyref refeq Autoref hyperref vpageref eqrefs Eqref subref zcref thref "
     "refrange subeqref"
 )
+#: Those that print the number in parentheses.
+REFERENCES_IN_PARENTHESES: Final = names("eqref eqrefs Eqref refeq subeqref")
 #: With showonlyrefs or autonum, an equation that one of these refers to is numbered.
 EQUATION_REFERENCES: Final = names("eqref refeq cref Cref autoref labelcref ref vref crefrange")
 #: Separate text, placed after the current paragraph: the last argument is read.

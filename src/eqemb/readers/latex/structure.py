@@ -18,6 +18,7 @@ from eqemb.readers.latex.commands import (
     NAMED_CHARACTERS,
     OPTIONAL_IS_TEXT,
     REFERENCES,
+    REFERENCES_IN_PARENTHESES,
     SEPARATE,
     SIZED,
     TEXT_ACCENTS,
@@ -155,9 +156,12 @@ def _reference(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
     if name.endswith("range"):
         other, after = walk.value(after, end)
         labels += "," + other
+    is_enclosed = name in REFERENCES_IN_PARENTHESES
     for index, label in enumerate(labels.split(",")):
         walk.add_text(", " if index else "")
+        walk.add_text("(" if is_enclosed else "")
         walk.add_reference(" ".join(label.split()))
+        walk.add_text(")" if is_enclosed else "")
     return after
 
 

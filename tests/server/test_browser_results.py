@@ -91,7 +91,7 @@ def test_a_formula_leads_to_its_page_and_back(open_page: Open, demo: str) -> Non
     open_panel(page, 0, "source")
     cards(page).first.locator(":scope > .formula .whole").click()
     page.wait_for_url("**/equation?name=cosine%231")
-    assert page.locator(".cited").inner_text().startswith("Cosine Similarity")
+    assert page.locator(".one .source").inner_text().startswith("Cosine Similarity")
     page.get_by_role("navigation", name="On this page").get_by_text("Source").click()
     page.wait_for_url("**/equation?name=cosine%231#source")
     page.go_back()
@@ -190,6 +190,28 @@ def test_equations_are_saved_with_the_keyboard(open_page: Open, demo: str) -> No
     page.get_by_role("button", name="Clear the list").click()
     page.wait_for_url("**/saved")
     assert "The list is empty" in page.locator("main").inner_text()
+
+
+def test_a_panel_knows_what_is_saved(open_page: Open, demo: str) -> None:
+    """Also one that is loaded after the page."""
+    page = open_page(demo + QUERY)
+    second = cards(page).nth(1)
+    second.locator(":scope > .actions .save").click()
+    name = second.get_attribute("data-id")
+    cards(page).first.locator(":scope > .actions a[data-panel=similar]").click()
+    shown = cards(page).first.locator(f".panel .save[data-save='{name}']")
+    shown.wait_for()
+    assert shown.inner_text() == "Saved"
+
+
+def test_tools_of_an_article_are_there_without_pointing(open_page: Open, demo: str) -> None:
+    """On a phone, where nobody can point, they are below the formula and not over text."""
+    page = open_page(f"{demo}/articles/cosine", viewport={"width": 390, "height": 844})
+    tools = page.locator("#e1 .tools")
+    style = tools.evaluate("n => [getComputedStyle(n).opacity, getComputedStyle(n).position]")
+    assert style == ["1", "static"]
+    wide = open_page(f"{demo}/articles/cosine").locator("#e1 .tools")
+    assert wide.evaluate("node => getComputedStyle(node).opacity") == "0"
 
 
 def test_other_tabs_follow_the_saved_list(open_page: Open, demo: str) -> None:

@@ -200,6 +200,8 @@ def test_glossary_and_notation(open_page: Open, defined: str, settings: dict[str
     page.locator(".glossary dt a", has_text="η").click()
     page.wait_for_url("**/notation?q=*")
     assert page.locator(".notation > li").first.locator(".what").inner_text() == "learning rate"
+    flows = page.locator(".uses li").first.evaluate("node => getComputedStyle(node).display")
+    assert flows == "list-item"  # a sentence, not a row of boxes
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.fill("#asked", "learning rate")
     page.get_by_role("button", name="Find").click()

@@ -6,7 +6,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 from eqemb.server.views import manual
-from eqemb.server.views.layout import SCRIPTS
+from eqemb.server.views.hits import prose
+from eqemb.server.views.layout import SCRIPTS, sentence
 from eqemb.server.views.markup import Html, h
 from server.clients import PAGES, Elements
 
@@ -47,9 +48,39 @@ def test_unknown_words_are_reported(client: TestClient) -> None:
 def test_the_page_says_how_a_query_was_read(client: TestClient) -> None:
     """Formulas that are typed without LaTeX, and repairs."""
     assert "Read as formula: x^{2}; words: cosine." in client.get("/?q=cosine+x²").text
-    assert "showing results for words: cosine (cosine instead of cosne)" in (
-        client.get("/?q=cosne").text
-    )
+    repaired = client.get("/?q=cosne").text
+    assert "Showing results for words: cosine (cosine instead of cosne)." in repaired
+    assert "/words?word=cosine" in repaired
+    assert "/words?word=cosne" not in repaired
+
+
+def test_what_to_try_depends_on_the_query(client: TestClient) -> None:
+    """A formula is not told that it was read as words."""
+    words, formula = (client.get("/", params={"q": q}).text for q in ("nothing", r"\aleph"))
+    assert "between dollar signs" in words
+    assert "between dollar signs" not in formula
+    assert "a smaller part of the formula" in formula
+
+
+@pytest.mark.parametrize(
+    ("after", "html"),
+    [
+        (", so", '<span class="tight"><i>x</i>,</span> so'),
+        (").", '<span class="tight"><i>x</i>).</span>'),
+        (" and", "<i>x</i> and"),
+    ],
+)
+def test_punctuation_stays_with_its_formula(after: str, html: str) -> None:
+    """A line does not begin with a comma."""
+    pieces = [{"kind": "math", "text": "x", "mathml": "<i>x</i>"}, {"kind": "text", "text": after}]
+    assert prose(pieces) == html
+
+
+def test_a_message_becomes_one_sentence() -> None:
+    """With one full stop."""
+    assert sentence("no match") == "No match."
+    assert sentence("no match. Try again.") == "No match. Try again."
+    assert sentence("which one?") == "Which one?"
 
 
 def test_an_equation_without_similar_ones_says_so(client: TestClient) -> None:

@@ -136,7 +136,7 @@ def test_the_glossary_page(client: TestClient) -> None:
 def test_the_notation_page_by_words(client: TestClient) -> None:
     """Symbols with shares; examples lead to equations."""
     page = shown(client, "/notation?q=learning+rate")
-    assert "2 articles define it." in words(page)
+    assert "2 articles define it; shares are of these articles." in words(page)
     assert "100% 2 articles" in words(page)
     assert 'href="/equation?name=descent%231"' in page
     assert f'href="{ETA}"' in page

@@ -61,7 +61,7 @@ def _block(block: Json, chosen: int | None, at: OpenPanels, ids: Iterator[str]) 
             piece | {"kind": "mark"} if chosen in piece.get("near", ()) else piece
             for piece in block["pieces"]
         ]
-        return h("p", map(_piece_of_article, marked), data_paragraph=block.get("paragraph"))
+        return h("p", prose(marked, _piece_of_article), data_paragraph=block.get("paragraph"))
     equation = block["equation"]
     ordinal = equation["ordinal"]
     return h(

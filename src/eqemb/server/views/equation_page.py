@@ -29,7 +29,7 @@ def equation(service: Service, given: str, found: Json) -> bytes:
           where_list(where) if where is not None else None,
           source_line(found) if is_named else None,
           h("p", prose(found["context"]), class_="context") if found.get("context") else None,
-          h("p", found["citation"], class_="note cited") if is_named else None,
+          _citation(found) if is_named else None,
           _contents(found),
           _neighbours(found) if is_named else None,
           class_="one", aria_label="The equation"),
@@ -38,6 +38,12 @@ def equation(service: Service, given: str, found: Json) -> bytes:
         _references(found),
         stats=service.stats,
     )  # fmt: skip
+
+
+def _citation(found: Json) -> Html | None:
+    """The paper, if more than its title is known, which stands above."""
+    known = found["authors"] or found["year"] or found["arxiv"]
+    return h("p", found["citation"], class_="note cited") if known else None
 
 
 def _contents(found: Json) -> Html:

@@ -1,6 +1,7 @@
 """How equations and hits are shown on all pages."""
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from eqemb.formula.html import equation_html, math_frame
@@ -11,6 +12,8 @@ from eqemb.server.views.markup import Html, h, join, text
 
 #: The links below an equation: the panel that each opens (see `panels`), and its text.
 PANEL_LINKS = {"similar": "Similar", "describe": "Describe", "why": "Why", "source": "LaTeX"}
+
+_PUNCTUATION = re.compile(r"[,.;:!?)\]’”]+")
 
 
 class OpenPanels(NamedTuple):
@@ -40,9 +43,23 @@ class OpenPanels(NamedTuple):
         return self.panels[name][1] if name in self.panels else None
 
 
-def prose(pieces: Iterable[Piece]) -> Html:
-    """Pieces of text as HTML."""
-    return join(*map(one_piece, pieces))
+def prose(pieces: Iterable[Piece], show: Callable[[Piece], Html] | None = None) -> Html:
+    """Pieces of text as HTML; `show` makes that of one piece.
+
+    A formula and the punctuation after it stay on one line.
+    """
+    show = show or one_piece
+    made: list[Html] = []
+    was_formula = False
+    for piece in pieces:
+        html, kind = show(piece), piece["kind"]
+        found = _PUNCTUATION.match(piece["text"]) if was_formula and kind == "text" else None
+        if found:
+            made[-1] = h("span", made[-1], found[0], class_="tight")
+            html = text(piece["text"][found.end() :])
+        made.append(html)
+        was_formula = kind in ("math", "equation")
+    return join(*made)
 
 
 def one_piece(piece: Piece) -> Html:

@@ -115,4 +115,4 @@ def page_turn(answer: Json, path: str, values: Mapping[str, Any]) -> Html | None
 
 def sentence(message: str) -> str:
     """A message with a capital and a full stop."""
-    return f"{message[:1].upper()}{message[1:]}{'' if message.endswith('?') else '.'}"
+    return f"{message[:1].upper()}{message[1:]}{'' if message.endswith(('.', '?')) else '.'}"

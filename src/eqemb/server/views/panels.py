@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from eqemb.errors import UsageError
 from eqemb.server.service import Json, Page, Service
 from eqemb.server.views.hits import OpenPanels, prose, small_card
-from eqemb.server.views.layout import article_link, link
+from eqemb.server.views.layout import article_link, link, sentence
 from eqemb.server.views.markup import Html, h, join
 from eqemb.server.views.symbols_view import where_list
 from eqemb.server.views.why_page import reasons
@@ -70,7 +70,7 @@ def describe(service: Service, equation: str, _query: str | None = None) -> Html
           if each["sentence"] else None)
         for each in shown
     ]  # fmt: skip
-    notes = [h("p", note, class_="note") for note in described["notes"]]
+    notes = [h("p", sentence(note), class_="note") for note in described["notes"]]
     return join(_phrase(described["phrase"]), notes, h("ol", rows, class_="said"))
 
 

@@ -76,12 +76,14 @@ def _notes(answer: Json) -> list[Html]:
                 for other in answer["near"].get(word, ())]  # fmt: skip
         hint = join(" Did you mean ", *_listed(near), "?") if near else ""
         notes.append(h("p", f"“{word}” does not appear near any equation.", hint, class_="note"))
-    return notes + [h("p", note, class_="note") for note in answer["notes"]]
+    return notes + [h("p", sentence(note), class_="note") for note in answer["notes"]]
 
 
 def _related_words(answer: Json, stats: Json) -> Html | None:
     """Links from the words of a query to the words nearest to them."""
-    known = [word for word in answer["words"] if word not in answer["unknown"]]
+    reading = answer["reading"]
+    words = reading["words"] if reading else answer["words"]  # a repaired word is not as typed
+    known = [word for word in words if word not in answer["unknown"]]
     if not known or not stats["model"]:
         return None
     links = [h("a", word, href=link("/words", word=word)) for word in known]
@@ -90,6 +92,22 @@ def _related_words(answer: Json, stats: Json) -> Html | None:
 
 def _listed(items: list[Html]) -> list[Html]:
     return [join(", " if at else "", item) for at, item in enumerate(items)]
+
+
+def _hints(*, is_formula: bool) -> list[Html]:
+    """What else to try for a formula, or for words."""
+    if is_formula:
+        return [
+            h("li", "Try a smaller part of the formula; ", h("code", "?x"),
+              " stands for anything: ", h("code", r"\frac{?x}{\sqrt{d}}")),
+            h("li", "Add words: ", h("code", r"attention $\frac{a}{\sqrt{d}}$")),
+        ]  # fmt: skip
+    return [
+        h("li", "Try other words, or fewer. Words are matched near equations, in any"
+          " grammatical form."),
+        h("li", "Put a formula that was read as words between dollar signs: ",
+          h("code", r"entropy $\sum p \log p$")),
+    ]  # fmt: skip
 
 
 def _nothing(answer: Json, limits: Json) -> Html:
@@ -108,10 +126,7 @@ def _nothing(answer: Json, limits: Json) -> Html:
             h("li", h("a", "Search without quotation marks", href=link("/", q=without)))
             if without != query
             else None,
-            h("li", "Try other words, or fewer. Words are matched near equations, in any"
-              " grammatical form."),
-            h("li", "Put a formula that was read as words between dollar signs: ",
-              h("code", r"entropy $\sum p \log p$")),
+            *_hints(is_formula=answer["kind"] == "equation"),
             h("li", "Find an equation by its name: ", h("code", "ARTICLE#4")),
             class_="hints",
         ),

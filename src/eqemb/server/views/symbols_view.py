@@ -150,7 +150,7 @@ def _notation_lines(found: Json) -> Html:
     of = "One article defines it" if count == 1 else f"{count:,} articles define it"
     rows = [_notation_line(line, is_symbol=found["is_symbol"]) for line in found["lines"]]
     return join(
-        h("p", f"{of}. Shares are of these articles.", class_="note"),
+        h("p", f"{of}; shares are of these articles." if count > 1 else f"{of}.", class_="note"),
         h("ol", rows, class_="notation"),
     )
 
@@ -168,7 +168,7 @@ def _notation_line(line: Json, *, is_symbol: bool) -> Html:
           h("meter", value=f"{line['share']:.3f}", min="0", max="1", aria_hidden="true"),
           h("span", f"{line['share']:.0%}", class_="n"),
           h("span", count, class_="section"), class_="line"),
-        h("ul", map(_example, line["examples"]), class_="examples"),
+        h("ul", map(_example, line["examples"]), class_="uses"),
     )  # fmt: skip
 
 

@@ -26,7 +26,8 @@ def reasons(answer: Json) -> Html:
         for side in (answer["query"], answer["other"])
     ]  # fmt: skip
     letters = [f"{one} → {two}" for one, two in answer["letters"].items()]
-    parts = [f"{part} {value:.2f}" for part, value in answer["parts"].items()]
+    shown = ((part, f"{value:.2f}") for part, value in answer["parts"].items())
+    parts = [f"{part} {value}" for part, value in shown if value.strip("-") != "0.00"]
     most = max((each["score"] for each in answer["words"]), default=0) or 1
     words = [
         h("li", h("a", each["word"], href=link("/", q=each["word"]), class_="word"),

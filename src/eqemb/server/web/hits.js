@@ -13,7 +13,7 @@ async function fetchPanel(kind, card) {
   const { html } = await ask("/v1/panel", values);
   const found = new DOMParser().parseFromString(html, "text/html").querySelector(".panel");
   for (const frame of found.querySelectorAll(".sheet, .wide")) frames.observe(frame);
-  for (const button of found.querySelectorAll("button[hidden]")) button.hidden = false;
+  for (const button of found.querySelectorAll(".copy")) button.hidden = false;
   return found;
 }
 
@@ -54,6 +54,7 @@ async function openPanel(card, kind) {
   try {
     const found = await fetchPanel(kind, card);
     panel.replaceChildren(...found.childNodes);
+    showSaved(); // on its buttons, too
   } catch (error) {
     panel.replaceChildren(note(error.message));
   }

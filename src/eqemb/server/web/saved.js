@@ -52,7 +52,7 @@ function showOwnList(names) {
   place.hidden = isOwn;
   place.replaceChildren(names.length
     ? make("a", { href: savedAddress(names) }, `Your list has ${names.length} now`)
-    : "Your list is empty.");
+    : "These equations are not in your own list, which is empty.");
 }
 
 document.addEventListener("click", (event) => {

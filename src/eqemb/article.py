@@ -218,6 +218,10 @@ class Article:
     displays_lost: int = 0
     source_bytes: int = 0
     """Size of the source files that this article was read from."""
+    authors: list[str] = field(default_factory=list)
+    """Plain names in order; empty if they are not known for sure."""
+    date: str = ""
+    """When it was published, if the document says so: 2015, 2015-01 or 2015-01-31."""
 
     def __repr__(self) -> str:
         title = f" {_shortened(self.title)!r}," if self.title else ""

@@ -87,6 +87,8 @@ def test_article_is_read_back_unchanged(tmp_path: Path) -> None:
         displays_opened=5,
         displays_lost=2,
         source_bytes=1234,
+        authors=["Ada Lovelace", "Kurt Gödel"],
+        date="2015-01",
     )
     assert not [field.name for field in fields(Article) if not getattr(made, field.name)]
     path = written(tmp_path / "r.sqlite", from_article(made, 3, b""))

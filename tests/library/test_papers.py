@@ -1,12 +1,14 @@
 """Authors and dates of papers: from metadata.jsonl into the library, and kept there."""
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from eqemb.facade.library import Library
-from eqemb.facade.update import add_papers
+from eqemb.facade.update import add_papers, compact_library
 from eqemb.library.papers import PaperMetadata, PaperRecords, write_papers
 from synthetic import read_inline
 
@@ -51,6 +53,35 @@ def test_a_library_keeps_what_arxiv_says(papers: Path, tmp_path: Path) -> None:
         found = opened.records.paper("1501.00001")
         assert found is not None
         assert found.authors == ("Ada Lovelace",)
+
+
+def test_a_document_names_its_authors(papers: Path, tmp_path: Path) -> None:
+    """Where no file does; they stay when segments are compacted."""
+    named = TEX.replace(r"\begin{doc", r"\author{Emmy Noether \and Kurt G\"odel}\begin{doc")
+    for name in ("1501.00001", "essay"):
+        (papers / f"{name}.tex").write_text(named.replace("x = y", f"{name[0]} = y"))
+    place = tmp_path / "library"
+    with Library.read([papers / "essay.tex"], place, jobs=1, index=True) as made:
+        assert made.article("essay").authors == ["Emmy Noether", "Kurt Gödel"]
+    add_papers(place, [papers / "1501.00001.tex"])
+    compact_library(place)
+    with Library.open(place) as opened:
+        cited = {hit.article: hit.citation for hit in opened.search("norm")}
+    assert cited["essay"].line == "Emmy Noether and Kurt Gödel. essay."
+    assert cited["1501.00001"].authors == ("Ada Lovelace",)
+
+
+def test_libraries_without_authors_are_read(papers: Path, tmp_path: Path) -> None:
+    """Libraries of older versions have no table for them."""
+    place = tmp_path / "library"
+    Library.read([papers / "essay.tex"], place, jobs=1, index=True).close()
+    (records,) = place.rglob("records.sqlite")
+    with closing(sqlite3.connect(records)) as database:
+        database.execute("DROP TABLE publications")
+        database.commit()
+    with Library.open(place) as opened:
+        assert opened.article("essay").authors == []
+        assert opened.records.paper("essay") is None
 
 
 def test_the_nearest_file_counts(tmp_path: Path) -> None:

@@ -113,6 +113,20 @@ def test_json_has_the_columns_of_the_csv() -> None:
     assert json.loads(to_json([])) == []
 
 
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("Emmy Noether", "Emmy Noether"),
+        ("Hal Daumé III", "Daumé, III, Hal"),
+        ("Martin Luther King Jr.", "King, Jr., Martin Luther"),
+        ("Ludwig van Beethoven", "Ludwig van Beethoven"),
+    ],
+)
+def test_bibtex_knows_family_names(name: str, written: str) -> None:
+    """A suffix is no family name."""
+    assert f"author = {{{written}}}" in Citation("a", "On Norms", (name,)).bibtex("a")
+
+
 def test_bibtex_has_an_entry_for_each_paper() -> None:
     """Its note lists the equations."""
     made = to_bibtex([hit(number="3", paper=PAPER), hit(article="other"), hit(ordinal=7)])

@@ -27,7 +27,11 @@ BODY = r"Before it all \[ a = 1 \]." + "".join(
 def long_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A library with a long article and one without sections."""
     place = tmp_path_factory.mktemp("contents")
-    folder = papers(place / "papers", long=BODY, short=r"Only words and \[ b \].")
+    folder = papers(
+        place / "papers",
+        long=BODY,
+        short=r"\author{Emmy Noether \and Kurt G\"odel}Only words and \[ b \].",
+    )
     Library.read([folder], place / "library", jobs=1, index=True).close()
     return place / "library"
 
@@ -58,6 +62,22 @@ def test_contents_list_sections_and_equations_of_every_part(reader: TestClient) 
     assert sections[6]["equations"][-1]["number"] == "60"
     assert {each["part"] for each in sections} == set(range(1, found["parts"] + 1))
     assert reader.get("/v1/articles/long?part=2").json()["contents"] == sections
+
+
+def test_an_article_names_its_authors(reader: TestClient) -> None:
+    """If they are known."""
+    shown = '<p class="by">Emmy Noether, Kurt Gödel</p>'
+    assert shown in reader.get("/articles/short").text
+    assert reader.get("/v1/articles/short").json()["authors"] == ["Emmy Noether", "Kurt Gödel"]
+    assert 'class="by"' not in reader.get("/articles/long").text
+    assert "Emmy Noether and Kurt Gödel. " in reader.get("/equation?name=short%231").text
+
+
+def test_parts_have_names_of_their_own(reader: TestClient) -> None:
+    """There are links to them above and below the text."""
+    text = reader.get("/articles/long").text
+    assert text.count('aria-label="Parts of the article"') == 1
+    assert text.count('aria-label="Parts of the article, below the text"') == 1
 
 
 def test_every_link_of_the_contents_has_a_target(reader: TestClient) -> None:

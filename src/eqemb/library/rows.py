@@ -57,14 +57,18 @@ class Record:
     """One for each equation."""
     problems: tuple[tuple[Any, ...], ...] = ()
     unknown: tuple[tuple[Any, ...], ...] = ()
+    publication: tuple[str, str] | None = None
+    """Authors, as JSON, and date; None if neither is known."""
 
     def seal(self) -> "Record":
         """Compute the digest of the content."""
-        content = (
+        content: tuple[Any, ...] = (
             self.name, self.origin, self.collection, self.status, self.cause, self.detail,
             None if self.article is None else self.article[:-1],
             self.equations, self.forms, self.problems, self.unknown,
         )  # fmt: skip
+        if self.publication is not None:
+            content = (*content, self.publication)
         text = json.dumps(content, ensure_ascii=True, separators=(",", ":"))
         self.digest = hashlib.sha256(text.encode()).digest()
         return self
@@ -111,7 +115,15 @@ def from_article(
         forms=tuple((_storable(canonical)[0], _storable(*units)) for canonical, units in forms),
         problems=tuple(_storable(p.cause, p.file, p.line, p.detail) for p in article.problems),
         unknown=tuple(_storable(*pair) for pair in sorted(article.unknown_macros.items())),
+        publication=_publication(article),
     ).seal()
+
+
+def _publication(article: Article) -> tuple[str, str] | None:
+    if not (article.authors or article.date):
+        return None
+    authors, date = _storable(json.dumps(article.authors, ensure_ascii=False), article.date)
+    return authors, date
 
 
 def _column(equation: Equation, name: str) -> Any:

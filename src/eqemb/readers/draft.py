@@ -15,12 +15,14 @@ Every reader but that of LaTeX works with a `Draft`:
 
 import posixpath
 import re
+from collections.abc import Iterable
 
 from eqemb.article import DOLLAR, EQUATION_MARK, Article, Equation, Problem
 from eqemb.errors import SourceError
 from eqemb.formula.running_text import plain_text
 from eqemb.readers.latex.displays import count_displays
 from eqemb.readers.latex.files import decode as decode_tex
+from eqemb.readers.people import checked_names
 from eqemb.readers.placing import place_equations, without_marks
 from eqemb.readers.prose import (
     BREAK,
@@ -37,6 +39,7 @@ from eqemb.sources import Source
 
 _OUR_MARKS = re.compile(f"[{EQUATION_MARK}\x00{BREAK}\ue100\ue101{HOLE}\U000f0000-\U0010ffff]")
 _SOFT = dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u2060\ufeff"))
+_DATE = re.compile(r"(?:19|20)\d\d(?:[-/](?:0[1-9]|1[0-2])(?:[-/](?:0[1-9]|[12]\d|3[01]))?)?(?!\d)")
 _STOP_IN_FORMULA = re.compile(r"([.!?][\"')\]]*) +")
 #: The cause of losses that only the independent count knows.
 NOT_ACCOUNTED = "lost: not accounted for"
@@ -78,6 +81,13 @@ class Draft:
         if not self.article.title and (title := _line(text)):
             self.article.title = plain_text(without_marks(title))
             self._paragraphs.insert(0, title)
+
+    def authors(self, entries: Iterable[str], date: str = "") -> None:
+        """Authors as metadata lists them, one each, and the date; the first list counts."""
+        article = self.article
+        article.authors = article.authors or checked_names(entries)
+        if not article.date and (match := _DATE.match(date.strip())):
+            article.date = match[0].replace("/", "-")
 
     def heading(self, text: str) -> None:
         """Begin a section; `text` is plain, or made with `inline_text`."""

@@ -16,6 +16,7 @@ from eqemb.article import Article
 from eqemb.errors import SourceError
 from eqemb.readers.draft import Draft, decode, plain
 from eqemb.readers.jats_formula import JatsFormula, printed_number
+from eqemb.readers.jats_front import JatsFrontMatter
 from eqemb.readers.xml_events import StopParsing, XmlFault, XmlPlace, parse_xml
 from eqemb.sources import Source
 
@@ -107,6 +108,7 @@ class _JatsReader:
         self._is_other = False
         """Whether that element is another document, whose displays do not count."""
         self._title: list[str] | None = None
+        self._front = JatsFrontMatter()
         self._link: list[str] | None = None
         self._link_ids: list[str] = []
         self._link_type = ""
@@ -142,6 +144,7 @@ class _JatsReader:
             self._start_formula(name, attributes, place)
         elif not self._parts and not self._begins_part(name, attributes):
             self._start_outside(name)
+            self._front.start(name, attributes, self._path)
         else:
             self._start_text(name, attributes)
 
@@ -159,6 +162,8 @@ class _JatsReader:
                 self._end_formula(formula)
         elif self._parts or self._title is not None:
             self._end_text(name)
+        else:
+            self._front.end(name)
         if name == "article":
             raise StopParsing
 
@@ -172,6 +177,8 @@ class _JatsReader:
             self._group_label.append(text)
         else:
             self._add(text)
+            if not self._parts:
+                self._front.text(text)
 
     def close(self, fault: XmlFault | None) -> None:
         """The document has ended, or could not be parsed further."""
@@ -180,6 +187,7 @@ class _JatsReader:
         self._afterwards = 0
         self._flush()
         self.draft.end_paragraph()
+        self._front.give_to(self.draft)
         if self._pictures:
             detail = f"{self._pictures} formulas within the text"
             self.draft.problem("formula is a picture", 0, detail)

@@ -38,11 +38,14 @@ def read_notebook(source: Source) -> Article:
         blocks = Blocks(draft, dialect, lines, cell=number)
         if kind == "raw" and (front := read_front_matter(lines)).lines:
             blocks.title(front.title)
+            draft.authors(front.authors, front.date)
             blocks.first = front.lines
         blocks.read()
     metadata = notebook.get("metadata")
     if isinstance(metadata, dict) and isinstance(name := metadata.get("title"), str):
         draft.title(name)
+    if isinstance(metadata, dict) and isinstance(people := metadata.get("authors"), list):
+        draft.authors(str(each.get("name") if isinstance(each, dict) else each) for each in people)
     return draft.finish(opened)
 
 

@@ -57,6 +57,7 @@ def read_unarxive(source: Source) -> Article:
     draft = Draft(source, f"{source.name}.json", size=len(line))
     draft.has_math = True  # a paper without formulas is a paper
     draft.title("".join(plain(text) + draft.inline_text(latex) for text, latex in _typed(title)))
+    draft.authors(_authors(record["metadata"]))
     draft.heading(plain(abstract.heading))
     for text, latex in _typed(abstract.text):
         draft.text(text)
@@ -140,3 +141,11 @@ def _latex(entries: dict[str, Any], mark: re.Match[str]) -> str | None:
     entry = entries.get(mark[2])
     latex = entry.get("latex") if isinstance(entry, dict) else None
     return latex if isinstance(latex, str) and latex.strip() else None
+
+
+def _authors(metadata: Any) -> list[str]:
+    """The authors as arXiv lists them: family name, given names, suffix."""
+    listed = metadata.get("authors_parsed")
+    is_list = isinstance(listed, list) and all(isinstance(each, list) for each in listed)
+    entries = listed if is_list else []
+    return [" ".join(map(str, [*each[1:2], *each[:1], *each[2:3]])) for each in entries]

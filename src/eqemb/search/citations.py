@@ -1,7 +1,7 @@
 """Citations of papers: one line for people, and BibTeX. They say only what is known.
 
-Authors and dates come from the `metadata.jsonl` of `eqemb fetch` (`library.papers`); of a paper
-without a record there, only title and name are known, and the arXiv id if its name is one.
+Authors and dates come from the `metadata.jsonl` of `eqemb fetch` (`library.papers`), or else from
+the document; of other papers, only title and name are known, and the arXiv id if its name is one.
 """
 
 import re
@@ -13,6 +13,7 @@ from eqemb.sources.names import arxiv_id
 
 #: A citation of so many authors names all of them.
 _ALL_AUTHORS = 3
+_SUFFIXES = frozenset({"jr", "sr", "ii", "iii", "iv"})
 _BIBTEX_ESCAPES = str.maketrans({char: rf"\{char}" for char in "%&#_$"})
 
 
@@ -55,7 +56,9 @@ class Citation(NamedTuple):
     def bibtex(self, key: str, note: str = "") -> str:
         """Return a BibTeX entry."""
         fields = {
-            "author": " and ".join(map(_plain, self.authors)),
+            "author": " and ".join(
+                _bibtex_name(_plain(name)) for name in self.authors if _plain(name)
+            ),
             "title": _plain(self.title) or _plain(self.article),
             "year": str(self.year or ""),
             "note": _plain(note),
@@ -78,6 +81,14 @@ class Citation(NamedTuple):
 def _plain(text: str) -> str:
     """Return text that BibTeX and LaTeX read as it is."""
     return " ".join(re.sub(r"[{}\\]", "", text).translate(_BIBTEX_ESCAPES).split())
+
+
+def _bibtex_name(name: str) -> str:
+    """Return a name as BibTeX reads it: "Daumé, III, Hal", since III is not the family name."""
+    *given, last = name.split()
+    if len(given) < 2 or last.rstrip(".").lower() not in _SUFFIXES:
+        return name
+    return f"{given[-1]}, {last}, {' '.join(given[:-1])}"
 
 
 def equation_bibtex(equation: Equation, citation: Citation) -> str:

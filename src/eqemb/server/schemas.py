@@ -390,6 +390,8 @@ class ArticleSchema(Schema):
     name: str
     title: str
     collection: str
+    authors: list[str] = Field(description="Empty if they are not known.")
+    year: int | None
     url: str | None
     part: int
     parts: int

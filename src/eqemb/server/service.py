@@ -23,6 +23,7 @@ from eqemb.formula import layout
 from eqemb.formula.html import page_mathml
 from eqemb.formula.running_text import printed_text
 from eqemb.index.renderings import RenderingIndex
+from eqemb.search.citations import Citation
 from eqemb.search.facets import Facets
 from eqemb.search.names import check_collection
 from eqemb.search.query import Ranking, parse_query
@@ -334,6 +335,7 @@ class Service:
             made = self._equation(found, article.title)
             return {"kind": "equation", "equation": made, "words": words}
 
+        cited = Citation.of(article.name, article.title, self.library.records.paper(article.name))
         reach = None if self._is_full else self._reach
         shown = article_text.display_blocks(
             parts[part - 1], article, show_equation, reach, self._renderer
@@ -342,6 +344,8 @@ class Service:
             "name": article.name,
             "title": article.title,
             "collection": article.collection,
+            "authors": list(cited.authors),
+            "year": cited.year,
             "url": arxiv_url(article.name),
             "part": part,
             "parts": len(parts),

@@ -9,6 +9,7 @@ several types here: `eqemb.index` compares types by their content.
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from heapq import nlargest
 from itertools import chain
@@ -149,8 +150,19 @@ class LibraryRecords:
         return next((article for article in found if article is not None), None)
 
     def paper(self, name: str) -> PaperMetadata | None:
-        """Return the metadata of the article with this name, if there is any."""
-        return None if self.papers is None else self.papers.get(name)
+        """Return the metadata of the article with this name, if there is any.
+
+        That of `papers` counts more than what the document says of itself.
+        """
+        found = None if self.papers is None else self.papers.get(name)
+        if (found is not None and found.authors) or (key := self.key(name)) is None:
+            return found
+        part, own = self._locate(key)
+        authors, date = part.publication(own)
+        if not (authors or date):
+            return found
+        known = found or PaperMetadata()
+        return replace(known, authors=tuple(authors), date=known.date or date)
 
     def article_text(self, key: int) -> str:
         """Return the text of an article."""

@@ -26,7 +26,7 @@ _TABLES_OF_SOURCES = {
     "unknown_macros": "article",
 }
 
-_MAX_NAMES = 1 << 14  # of sources that are kept in memory
+_MAX_NAMES = 1 << 14  # of sources, and their authors, that are kept in memory
 _COLUMNS = ", ".join(f'"{column}"' for column in EQUATION_COLUMNS)
 _ONE_EQUATION = (
     "SELECT s.name, a.title, "
@@ -64,6 +64,7 @@ class Records(ReportQueries, IndexQueries):
         self._units: dict[str, int] | None = None
         self._names: dict[int, str] = {}
         self._keys: dict[str, int] = {}
+        self._publications: dict[int, tuple[list[str], str]] = {}
         self._types: int | None = None
         if write:
             self._db = sqlite3.connect(path, isolation_level=None)
@@ -75,6 +76,7 @@ class Records(ReportQueries, IndexQueries):
             if write:
                 self._make_tables()
             self.documents = self._count_documents()
+            self._has_publications = self._has_table("publications")
             if removed:
                 self._hide(removed)
         except sqlite3.Error:
@@ -91,6 +93,10 @@ class Records(ReportQueries, IndexQueries):
         """Return the number of sources, including hidden ones."""
         query = "SELECT COALESCE(MAX(id) + 1, 0) FROM sources"
         return int(self._db.execute(query).fetchone()[0])
+
+    def _has_table(self, name: str) -> bool:
+        query = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
+        return self._db.execute(query, (name,)).fetchone() is not None
 
     def _hide(self, removed: Iterable[int]) -> None:
         """Hide sources: temporary views with the names of the tables come before the tables."""
@@ -135,6 +141,8 @@ class Records(ReportQueries, IndexQueries):
         self._db.executemany(
             "INSERT INTO unknown_macros VALUES (?,?,?)", ((key, *row) for row in record.unknown)
         )
+        if record.publication is not None:
+            self._db.execute("INSERT INTO publications VALUES (?,?,?)", (key, *record.publication))
         self.documents += 1
 
     def _type(self, canonical: str, units: tuple[str, ...]) -> int:
@@ -290,6 +298,9 @@ class Records(ReportQueries, IndexQueries):
             record.problems = tuple(self.rows(problems, key))
             unknown = f"SELECT macro, count FROM unknown_macros {of}"
             record.unknown = tuple(self.rows(unknown, key))
+            if self._has_publications:
+                query = "SELECT authors, date FROM publications WHERE article = ?"
+                record.publication = next(self.rows(query, key), None)
             yield record
 
     def key(self, name: str) -> int | None:
@@ -339,6 +350,19 @@ class Records(ReportQueries, IndexQueries):
         found.problems = [Problem(*problem) for problem in self.rows(query, key)]
         query = "SELECT macro, count FROM unknown_macros WHERE article = ?"
         found.unknown_macros = dict(self.rows(query, key))
+        found.authors, found.date = self.publication(key)
+        return found
+
+    def publication(self, key: int) -> tuple[list[str], str]:
+        """Return what an article says about its authors and its date."""
+        found = self._publications.get(key)
+        if found is None:
+            query = "SELECT authors, date FROM publications WHERE article = ?"
+            row = next(self.rows(query, key), None) if self._has_publications else None
+            found = ([], "") if row is None else (json.loads(row[0]), row[1])
+            if len(self._publications) >= _MAX_NAMES:
+                self._publications.clear()
+            self._publications[key] = found
         return found
 
     def equation(self, key: int, ordinal: int) -> tuple[Equation, str]:

@@ -17,6 +17,7 @@ from eqemb.readers.html.delimiters import TextPiece, split_formulas
 from eqemb.readers.html.equations import Display, displays_in, is_display
 from eqemb.readers.html.formulas import MATHJAX_2, NO_TEX, Formula, recognise
 from eqemb.readers.html.macros import script_macros
+from eqemb.readers.html.metadata import PageMetadata
 from eqemb.readers.html.tree import (
     BLOCK_ELEMENTS,
     HEADING_ELEMENTS,
@@ -84,6 +85,7 @@ class _Page:
         self.linked = set(_FRAGMENT.findall(source))
         self.equation_ids: set[str] = set()
         self.title = ""
+        self.about = PageMetadata()
         self.mains: list[Element] = []
         self.run: list[Text] = []
         self.notes: list[Element] = []
@@ -115,6 +117,7 @@ class _Page:
                 self.notes = []
         self.flush()
         self.draft.title(plain(_SITE_NAME.sub("", " ".join(self.title.split()))))
+        self.about.give_to(self.draft)
         if self.inline_losses:
             cause, line = self.inline_losses[0]
             self.draft.problem(
@@ -151,6 +154,7 @@ class _Page:
         for node in descendants(self.root):
             if isinstance(node, Text):
                 continue
+            self.about.see(node)
             if node.name == "title" and not self.title and node.children:
                 self.title = "".join(
                     child.data for child in node.children if isinstance(child, Text)

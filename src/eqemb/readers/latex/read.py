@@ -6,6 +6,7 @@ from collections import Counter
 from eqemb.article import Article, Equation, Problem
 from eqemb.errors import SourceError
 from eqemb.formula.running_text import plain_text
+from eqemb.readers.latex.authors import find_authors
 from eqemb.readers.latex.commands import KNOWN
 from eqemb.readers.latex.displays import count_displays
 from eqemb.readers.latex.expand import Expanded, expand
@@ -44,6 +45,7 @@ def _add_document(article: Article, files: Files, main: str) -> list[str]:
     expanded = expand(files, main)
     found = Walker(expanded).run(expanded.body_start)
     article.title = article.title or plain_text(without_marks(found.title))
+    article.authors = article.authors or find_authors(expanded.text)
     article.sections += [without_marks(title) for title in found.sections]
     article.problems += [*expanded.problems, *found.problems]
     for name, count in _unknown(expanded).items():

@@ -38,6 +38,7 @@ def read_markdown(source: Source) -> Article:
     blocks = Blocks(draft, dialect, lines, first=front.lines)
     for latex in front.definitions:
         draft.math.define(latex)
+    draft.authors(front.authors, front.date)
     name = plain(posixpath.splitext(posixpath.basename(draft.article.main_file))[0])
     is_note = "[[" in text  # the notes of a vault are named by their files
     if front.title:

@@ -10,8 +10,13 @@ different things in different dialects, so they are decided for each document:
 import re
 from dataclasses import dataclass, field
 
+from eqemb.readers.people import names_in
+
 _YAML_TITLE = re.compile(r"title\s*:[ \t]*(.*)")
 _TOML_TITLE = re.compile(r"title\s*=\s*(.*)")
+_AUTHORS = re.compile(r"authors?\s*[:=][ \t]*(.*)")
+_DATE_LINE = re.compile(r"date\s*[:=][ \t]*(.*)")
+_LISTED_AUTHOR = re.compile(r"(\s*)-\s+(?:name\s*:\s*)?(?![\w-]+\s*:)(\S.*)")
 _YAML_MACRO = re.compile(r"\s+['\"]?\\([A-Za-z]+)['\"]?\s*:\s*(\S.*)")
 _BLOCK_SCALAR = re.compile(r"[|>][-+0-9]*\s*$")
 _MACRO_PARAMETER = re.compile(r"#([1-9])")
@@ -37,6 +42,8 @@ class FrontMatter:
     """The metadata before a document."""
 
     title: str = ""
+    authors: list[str] = field(default_factory=list)
+    date: str = ""
     layout: str = ""
     lines: int = 0
     """How many lines it takes."""
@@ -65,6 +72,8 @@ def read_front_matter(lines: list[str]) -> FrontMatter:
     if first.startswith("% ") and first[2:].strip():
         found.title = first[2:].strip()
         found.lines = next((i for i, line in enumerate(lines[:4]) if not line.startswith("%")), 1)
+        if found.lines > 1:
+            found.authors = lines[1][1:].strip().split(";")
         return found
     if first not in ("---", "+++"):
         return found
@@ -90,6 +99,10 @@ def _read_metadata(found: FrontMatter, lines: list[str], title: re.Pattern[str])
     for number, line in enumerate(lines):
         if (match := title.match(line)) and not found.title:
             found.title = _scalar(match[1], lines[number + 1 :])
+        elif (people := _AUTHORS.match(line)) and not found.authors:
+            found.authors = _read_authors(people[1], lines[number + 1 :])
+        elif date := _DATE_LINE.match(line):
+            found.date = _unquoted(date[1])
         elif line.startswith("layout"):
             found.layout = line.partition(":")[2].strip()
         elif line[:1].strip():
@@ -98,6 +111,25 @@ def _read_metadata(found: FrontMatter, lines: list[str], title: re.Pattern[str])
             found.definitions.append(_definition(macro[1], _unquoted(macro[2])))
         if "\\newcommand" in line or "\\def" in line or "\\DeclareMathOperator" in line:
             found.definitions.append(line)
+
+
+def _read_authors(value: str, following: list[str]) -> list[str]:
+    """Authors on a line, or in the list on the lines after it, whose items may have a name."""
+    value = value.strip()
+    if value.startswith("["):
+        return [_unquoted(item) for item in value.strip("[], ").split(",")]
+    if value:
+        return names_in(_unquoted(value))
+    found: list[str] = []
+    indent: str | None = None
+    for line in following:
+        if not line.startswith((" ", "\t", "-")):
+            break
+        item = _LISTED_AUTHOR.match(line)
+        if item and indent in (None, item[1]):  # lists within an item are of something else
+            indent = item[1]
+            found.append(_unquoted(item[2]))
+    return found
 
 
 def _definition(name: str, body: str) -> str:

@@ -11,6 +11,9 @@ from eqemb.server.views.layout import article_link, link, page
 from eqemb.server.views.markup import Html, h, join
 from eqemb.server.views.symbols_view import glossary_link
 
+#: So many authors are named.
+_AUTHORS_SHOWN = 12
+
 
 def article(stats: Json, found: Json, chosen: int | None, at: OpenPanels) -> bytes:
     """An article; the window of the chosen equation is highlighted, `at` are open panels."""
@@ -23,6 +26,7 @@ def article(stats: Json, found: Json, chosen: int | None, at: OpenPanels) -> byt
     return page(
         found["title"] or found["name"],
         h("h1", found["title"] or found["name"]),
+        _written_by(found),
         h("p", " · ".join(part for part in about if part),
           join(" · ", h("a", "arXiv", href=out, rel="noopener noreferrer")) if out else None,
           " · ", h("a", "Search this article", href=link("/", article=found["name"])),
@@ -35,13 +39,22 @@ def article(stats: Json, found: Json, chosen: int | None, at: OpenPanels) -> byt
         _parts(found),
         h("div", (_block(block, chosen, at, ids) for block in found["blocks"]), class_="text",
           data_article=found["name"]),
-        _parts(found),
+        _parts(found, "Parts of the article, below the text"),
         stats=stats,
         here="/articles",
     )  # fmt: skip
 
 
-def _parts(found: Json) -> Html | None:
+def _written_by(found: Json) -> Html | None:
+    """The authors and the year, as far as they are known."""
+    authors, year = found["authors"], found["year"]
+    if len(authors) > _AUTHORS_SHOWN:
+        authors = [*authors[:_AUTHORS_SHOWN], "and others"]
+    known = [", ".join(authors), str(year or "")]
+    return h("p", " · ".join(filter(None, known)), class_="by") if any(known) else None
+
+
+def _parts(found: Json, label: str = "Parts of the article") -> Html | None:
     if found["parts"] == 1:
         return None
     steps = [
@@ -49,7 +62,7 @@ def _parts(found: Json) -> Html | None:
           aria_current="true" if number == found["part"] else None)
         for number in range(1, found["parts"] + 1)
     ]  # fmt: skip
-    return h("nav", "Part ", steps, class_="parts", aria_label="Parts of the article")
+    return h("nav", "Part ", steps, class_="parts", aria_label=label)
 
 
 def _block(block: Json, chosen: int | None, at: OpenPanels, ids: Iterator[str]) -> Html:

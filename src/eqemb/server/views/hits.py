@@ -13,7 +13,7 @@ from eqemb.server.views.markup import Html, h, join, text
 #: The links below an equation: the panel that each opens (see `panels`), and its text.
 PANEL_LINKS = {"similar": "Similar", "describe": "Describe", "why": "Why", "source": "LaTeX"}
 
-_PUNCTUATION = re.compile(r"[,.;:!?)\]’”]+")
+_AFTER_FORMULA = re.compile(r"[,.;:!?)\]’”]+")
 
 
 class OpenPanels(NamedTuple):
@@ -53,7 +53,7 @@ def prose(pieces: Iterable[Piece], show: Callable[[Piece], Html] | None = None) 
     was_formula = False
     for piece in pieces:
         html, kind = show(piece), piece["kind"]
-        found = _PUNCTUATION.match(piece["text"]) if was_formula and kind == "text" else None
+        found = _AFTER_FORMULA.match(piece["text"]) if was_formula and kind == "text" else None
         if found:
             made[-1] = h("span", made[-1], found[0], class_="tight")
             html = text(piece["text"][found.end() :])

@@ -1,0 +1,59 @@
+"""Names of authors: which entries are names, and how they are written."""
+
+import pytest
+
+from eqemb.readers.people import checked_names, is_name, names_in
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Ada Lovelace", "Ludwig van Beethoven", "Jean d'Alembert", "J. R. R. Tolkien",
+        "Hal Daumé III", "Jan-Willem van de Meent", "Brendan O'Connor", "Łukasz Kaiser", "He He",
+        "李 明", "김철수",
+    ],
+)  # fmt: skip
+def test_names(name: str) -> None:
+    """Of several languages."""
+    assert is_name(name)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "Ada", "ada lovelace", "University of London", "Department of Mathematics",
+        "Google Brain", "Anonymous Authors", "First Author", "ada@lovelace.org", "Room 7",
+        "Aeiau Zzzz", "The Very Long Name Of Some Larger Organisation", "New York City",
+        "David S. Hippocampus",
+    ],
+)  # fmt: skip
+def test_other_texts(text: str) -> None:
+    """Organisations, places, addresses, and what templates say."""
+    assert not is_name(text)
+
+
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        ("Ada Lovelace and Emmy Noether", ["Ada Lovelace", "Emmy Noether"]),
+        ("Ada Lovelace, Emmy Noether, and Kurt Gödel",
+         ["Ada Lovelace", "Emmy Noether", "Kurt Gödel"]),
+        ("Ada Lovelace*, Emmy Noether†‡", ["Ada Lovelace", "Emmy Noether"]),
+        ("Ada Lovelace1; Emmy Noether2", ["Ada Lovelace", "Emmy Noether"]),
+        ("Dr. Ada Lovelace, PhD", ["Ada Lovelace"]),
+        ("by Ada Lovelace (London)", ["Ada Lovelace"]),
+        ("Ada Lovelace et al.", []),
+        ("Ada Lovelace, London", []),
+        ("Noether, Emmy", []),
+    ],
+)  # fmt: skip
+def test_lines_of_names(line: str, names: list[str]) -> None:
+    """All names or none: a list with something else may be incomplete."""
+    assert names_in(line) == names
+
+
+def test_entries_may_begin_with_the_family_name() -> None:
+    """As metadata has them; a name that is there twice counts once."""
+    entries = ["Noether, Emmy", "Gödel, Kurt", "Emmy Noether", "Davis, Jr."]
+    assert checked_names(entries[:3]) == ["Emmy Noether", "Kurt Gödel"]
+    assert checked_names(entries) == []

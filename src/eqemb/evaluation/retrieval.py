@@ -271,7 +271,7 @@ class Evaluation:
             ("label_equations", "label", tasks.label_equations),
             ("references", "references", tasks.references),
         ):
-            self._progress(name)
+            self._progress(name.replace("_", " "))
             every = items(self._library, self.data.corpus)
             asked = [item for item in every if not item.is_development]
             if not asked:

@@ -55,7 +55,7 @@ def table(library: Library) -> None:
         for at, label in enumerate(own):
             said = np.zeros(len(own))
             for word in label["words"]:
-                has = engine.text.has_phrase((word,))[equations[~is_seen]]
+                has = engine.text.has_phrase(tuple(word.split()))[equations[~is_seen]]
                 said += np.bincount(region[has], minlength=len(own)) / sizes
             right += int(said.argmax() == at)
         different = len({tuple(sorted(label["words"])) for label in own})

@@ -134,8 +134,8 @@ def ranked(verdict: str, search: float = 0.6, unjudged: float = 0.0) -> dict[str
     ("found", "said"),
     [
         (ranked("better"), ("For words, on 40 judged topics (test), search won with nDCG@10 0.600,"
-         " 0.020 above the best baseline (BM25) (95 % interval +0.010 to +0.030).")),
-        (ranked("tie"), ("For words, on 40 judged topics (test), search and the best baseline (BM25)"
+         " 0.020 above the baseline BM25 (95 % interval +0.010 to +0.030).")),
+        (ranked("tie"), ("For words, on 40 judged topics (test), search and the baseline BM25"
          " are tied: search has nDCG@10 0.600, a difference of +0.010 (95 % interval -0.010 to"
          " +0.030).")),
         (ranked("worse", search=0.3), ("For words, on 40 judged topics (test), nothing beats the"

@@ -19,8 +19,9 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
     for number in range(12):
         word = "kernel" if number < 6 else "regret"
         habit = "zebra" if number == 0 else "consider"
-        bodies[f"paper{number}"] = rf"\section{{The {word} method}}" + " ".join(
-            rf"We {habit} the {word} and {habit} it \[ x_{{{number}}} + {at} \]." for at in range(8)
+        bodies[f"paper{number}"] = rf"\section{{The {word} bandit}}" + " ".join(
+            rf"We {habit} the {word} bandit and {habit} it \[ x_{{{number}}} + {at} \]."
+            for at in range(8)
         )
     with pytest.MonkeyPatch.context() as patch:
         read_inline(patch)
@@ -42,6 +43,22 @@ def test_weights_are_shares_of_points_and_articles(library: Library) -> None:
     assert "kernel" not in second
     assert second["regret"] == pytest.approx(1)
     assert "zebra" not in first | second
+
+
+def test_words_that_stand_together_in_titles_are_pairs(library: Library) -> None:
+    """They are looked for together in the text; words that only begin a title are no part."""
+    engine = library.engine
+    words = LabelWords(engine, np.arange(engine.segments.equation_count))
+    pairs = {key: word for key, word in words.spelling.items() if " " in key}
+    assert pairs == {"kernel bandit": "kernel bandit", "regret bandit": "regret bandit"}
+    (weights,) = words.weights(np.zeros(engine.segments.equation_count, np.int64))
+    assert weights["kernel bandit"] == pytest.approx(0.5)
+
+
+def test_a_pair_is_preferred_and_not_repeated() -> None:
+    """A label does not say "language model, model"."""
+    said = [{"languag model": 0.5, "model": 0.6, "token": 0.1}, {"regret": 0.5}]
+    assert map_labels._distinctive_stems(said)[0] == ["languag model", "token"]
 
 
 def test_a_word_labels_the_region_that_it_suits_best() -> None:

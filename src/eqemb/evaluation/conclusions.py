@@ -143,7 +143,7 @@ def _clause(
     if first not in gains:  # it is the baseline that the others are compared with
         return f"{where}, nothing beats the baseline {first} with {measure} {means[first]:.3f}"
     entry = gains[first]
-    against = f"the best baseline ({entry['against']})"
+    against = f"the baseline {entry['against']}"
     return f"{where}, {_verdict(first, against, entry, f'{measure} {means[first]:.3f}')}"
 
 

@@ -2,11 +2,12 @@
 
 Words that name what a text is about stand in titles; words such as "consider" or "possible" do not.
 So labels are words of the titles of sections and articles, without those that only name a part of a
-paper ("Related work"). A word suits a region if many of its equations, and many of its articles,
-have the word near them.
+paper ("Related work"), and pairs of words that stand together there ("language model"). A word, or
+a pair, suits a region if many of its equations, and many of its articles, have it near them.
 """
 
 from collections import Counter
+from itertools import chain, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,9 @@ _LEAST_TITLE_SHARE = 0.00625
 #: With fewer words from titles, every word of the text is tried.
 _FEW_TITLE_WORDS = 30
 
+#: Most pairs of words that are tried, and fewest papers or titles with one.
+_MAX_LABEL_PHRASES, _LEAST_PHRASE_TITLES = 400, 3
+
 _PAPER_STEMS = frozenset(map(stem, PAPER_WORDS | STOP_WORDS))
 
 Array = NDArray[np.int64]
@@ -38,7 +42,7 @@ class LabelWords:
         self._articles: Array = np.unique(segments.articles[equations], return_inverse=True)[1]
         self._article_count = int(self._articles.max(initial=-1)) + 1
         self._points = {
-            root: np.flatnonzero(questions.text.has_phrase((word,))[equations])
+            root: np.flatnonzero(questions.text.has_phrase(tuple(word.split()))[equations])
             for root, word in self.spelling.items()
         }
 
@@ -83,7 +87,34 @@ def _candidates(questions: Search) -> dict[str, str]:
     ]
     if len(named) < _FEW_TITLE_WORDS:
         named = [root for root, word in spelling.items() if _is_usable(word)]
-    return {root: spelling[root] for root in named[:_MAX_LABEL_WORDS]}
+    found = {root: spelling[root] for root in named[:_MAX_LABEL_WORDS]}
+    return found | _phrases(questions)
+
+
+def _phrases(questions: Search) -> dict[str, str]:
+    """Return pairs of words that stand together in titles, by their stems.
+
+    "language model" says more than either of its words.
+    """
+    counts = Counter[tuple[str, str]]()
+    spelled = Counter[tuple[str, str, str]]()
+    titles = ([title] for title in questions.records.titles())
+    for listed in chain(questions.records.section_titles(), titles):
+        pairs = {pair for title in listed for pair in pairwise(_words(title)) if all(pair)}
+        counts.update({(stem(one), stem(other)) for one, other in pairs})
+        spelled.update((f"{stem(one)} {stem(other)}", one, other) for one, other in pairs)
+    best: dict[str, tuple[int, str]] = {}
+    for (key, one, other), count in spelled.items():
+        best[key] = min(best.get(key, (0, "")), (-count, f"{one} {other}"))
+    often = sorted((-count, f"{one} {other}") for (one, other), count in counts.items())
+    enough = [key for count, key in often if -count >= _LEAST_PHRASE_TITLES]
+    return {key: best[key][1] for key in enough[:_MAX_LABEL_PHRASES]}
+
+
+def _words(title: str) -> list[str]:
+    """Return the words of a title; one that is no part of a label is empty."""
+    words = (word.lower() for word in read_tokens(title)[0])
+    return [word if _is_usable(word) and stem(word) not in _PAPER_STEMS else "" for word in words]
 
 
 def _stems(titles: list[str]) -> set[str]:

@@ -21,6 +21,8 @@ LEVELS = (14, 56, 180)
 _LEAST_POINTS = 12
 #: Words of a label, and the number of regions on one level for each further use of a word.
 _LABEL_WORDS, _REGIONS_PER_USE = 2, 60
+#: A pair of words is preferred to a word that suits a region a little better: it says more.
+_PAIR_WORTH = 1.5
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -77,6 +79,15 @@ def _labels(questions: Search, places: Floats, equations: Array) -> Iterator[Jso
             }
 
 
+def _worth(stem: str) -> float:
+    return _PAIR_WORTH if " " in stem else 1.0
+
+
+def _repeats(stem: str, chosen: Sequence[str]) -> bool:
+    """Return whether a stem, or a part of a pair, is among those of a label."""
+    return not {part for each in chosen for part in each.split()}.isdisjoint(stem.split())
+
+
 def _regions(places: Floats, count: int, rounds: int = 25) -> Iterator[Array]:
     """Yield a mask of points for each region, by k-means with k-means++ seeding."""
     draw = np.random.default_rng(0)
@@ -118,7 +129,7 @@ def _distinctive_stems(said: list[dict[str, float]]) -> list[list[str]]:
             mean[stem] += weight / len(said)
     # contribution to the KL divergence from the mean; with a single region, the weight
     pairs = sorted(
-        (-weight * math.log(weight / mean[stem]), -weight, stem, region)
+        (-weight * math.log(weight / mean[stem]) * _worth(stem), -weight, stem, region)
         for region, stems in enumerate(said)
         for stem, weight in stems.items()
     )
@@ -126,7 +137,7 @@ def _distinctive_stems(said: list[dict[str, float]]) -> list[list[str]]:
     free: dict[str, int] = defaultdict(lambda: 1 + len(said) // _REGIONS_PER_USE)
     for count in range(1, _LABEL_WORDS + 1):
         for _, _, stem, region in pairs:
-            if free[stem] and stem not in chosen[region] and len(chosen[region]) < count:
+            if free[stem] and len(chosen[region]) < count and not _repeats(stem, chosen[region]):
                 chosen[region].append(stem)
                 free[stem] -= 1
     return chosen

@@ -109,7 +109,7 @@ def _facets(answer: Json, at: OpenPanels) -> Html | None:
               " ", h("span", f"{each['equations']:,}", class_="count"))
             for each in found
         ]  # fmt: skip
-        groups.append(h("div", h("h2", title), h("ul", items), class_="facet"))
+        groups.append(h("div", h("h2", title), h("ul", items), class_=f"facet by-{name}"))
     if not groups:
         return None
     return h(

@@ -149,7 +149,7 @@
       groups: groups.map(channels), names: groups,
       font: getComputedStyle(figure).fontFamily,
     };
-    colours.lit = channels(colours.accent);
+    colours.lit = channels(colour("--lit"));
     redraw();
   }
 
@@ -197,6 +197,10 @@
         groupOf(collection[at]), strength);
     }
     if (lit) {
+      const halo = disc(radius + 3 * ratio);
+      for (const at of lit.keys()) {
+        stamp(halo, (x[at] * size + left) | 0, (y[at] * size + top) | 0, colours.paper, 200);
+      }
       for (const [at, score] of lit) {
         stamp(bright, (x[at] * size + left) | 0, (y[at] * size + top) | 0, colours.lit,
           90 + 160 * score);
@@ -227,8 +231,10 @@
       if (seen < 0.05) continue;
       const [x, y] = onScreen(label.x / map.side, label.y / map.side);
       if (x < 0 || y < 0 || x > width || y > height) continue;
-      const size = [17, 15, 14][label.level], text = label.words.join(", ");
+      const size = [17, 15, 14][label.level];
       pen.font = `italic ${size}px ${colours.font}`;
+      let text = label.words.join(", ");
+      if (pen.measureText(text).width > width / 3) [text] = label.words; // room for others
       const half = pen.measureText(text).width / 2 + 6;
       // moved inwards where the edge would clip it
       const left = Math.max(half, Math.min(width - half, x));

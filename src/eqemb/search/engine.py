@@ -97,7 +97,7 @@ class Search:
         self.structure = StructureIndex(segments)
         self.base = BaseVectors(segments)
         self.definitions = DefinitionIndex(segments)
-        self.hits = HitReader(segments, self.structure, records)
+        self.hits = HitReader(segments, self.structure, records, self.definitions)
 
     @cached_property
     def vectors(self) -> VectorSpace | None:
@@ -447,11 +447,7 @@ class Search:
 
     def row(self, equation: Equation) -> int:
         """Return the row of an equation in the index."""
-        article = self.records.key(equation.article)
-        if article is None:
-            raise UsageError(f"no article {equation.article!r} in this library")
-        first = int(np.searchsorted(self.articles, article))
-        return first + equation.ordinal - 1
+        return self.hits.row(equation)
 
     def _is_all(self, allowed: Mask) -> bool:
         """Whether a mask has every equation of the library."""

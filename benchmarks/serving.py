@@ -10,11 +10,12 @@ hostile client, in a separate process, sends URLs and bodies of a megabyte and d
 queries, and counts the responses.
 
 Reports requests per second, the server's CPU time for each request, the share of distinct URLs
-(repeated ones may be cached), latency as measured by `wrk`, every status other than 200, and the
-memory of the server and its workers every five seconds (PSS: pages that they share count once): a
-leak would still grow in the second half. Finally, without other load: the latency of the first
-page of results for 50 queries with a third seed, and the bytes of a page without results. The
-server, `wrk` and the hostile client share the machine and its cores.
+(repeated ones may be cached), latency as measured by `wrk`, every status other than 200, the cores
+that other programs used and those that were idle, and the memory of the server and its workers
+every five seconds (PSS: pages that they share count once): a leak would still grow in the second
+half. Finally, without other load: the latency of the first page of results for 50 queries with a
+third seed, and the bytes of a page without results. The server, `wrk` and the hostile client share
+the machine and its cores.
 
 `--before` names the interpreter of another version of eqemb, and a library that it made of the same
 papers. Both versions then answer the same requests, in turn: `--rounds` times `--seconds` each,
@@ -278,6 +279,14 @@ def cpu_seconds(process: int) -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
+def machine_seconds() -> tuple[float, float]:
+    """Seconds that the cores of this machine were busy, and that they were idle."""
+    first = Path("/proc/stat").read_text().partition("\n")[0]
+    user, nice, system, idle, waiting, *rest = map(int, first.split()[1:9])
+    ticks = os.sysconf("SC_CLK_TCK")
+    return (user + nice + system + sum(rest)) / ticks, (idle + waiting) / ticks
+
+
 class Memory(threading.Thread):
     """Samples the memory of a server every five seconds, more often in a short run."""
 
@@ -352,6 +361,10 @@ class LoadResult(NamedTuple):
     p99: float
     wrong: str
     """Every status other than 200, with its count."""
+    others: float
+    """Cores that other programs used."""
+    idle: float
+    """Cores that nobody used."""
     memory: str
 
     @property
@@ -364,7 +377,7 @@ class LoadResult(NamedTuple):
         return (
             f"{self.requests:,} | {self.distinct:.0%} | {self.per_second:.0f} |"
             f" {self.server_ms:.1f} | {self.client_ms:.1f} | {self.p50:.0f} | {self.p99:.0f} |"
-            f" {self.wrong or 'none'} | {self.memory}"
+            f" {self.wrong or 'none'} | {self.others:.1f} | {self.idle:.1f} | {self.memory}"
         )
 
 
@@ -375,7 +388,7 @@ def load(
     addresses = [draw.address() for _ in range(DRAWN)]
     memory = Memory(process, options.seconds)
     memory.start()
-    before, clients_before = cpu_seconds(process), os.times()
+    before, clients_before, machine_before = cpu_seconds(process), os.times(), machine_seconds()
     command = ["wrk", f"-t{THREADS}", f"-c{options.connections}", f"-d{options.seconds}s"]
     with tempfile.TemporaryDirectory() as folder:
         script = script_in(Path(folder), addresses)
@@ -383,20 +396,23 @@ def load(
             [*command, "--timeout", "15s", "-s", str(script), f"http://127.0.0.1:{port}"],
             capture_output=True, text=True, check=True,
         )  # fmt: skip
-    clients = os.times()
+    clients, machine = os.times(), machine_seconds()
     used = clients.children_user + clients.children_system
     used -= clients_before.children_user + clients_before.children_system
     summary = json.loads(done.stdout.strip().rpartition("\n")[2])
-    count = max(1, summary["requests"])
+    count, served_for = max(1, summary["requests"]), cpu_seconds(process) - before
+    busy, idle = (now - then for now, then in zip(machine, machine_before, strict=True))
     return LoadResult(
         requests=summary["requests"],
         distinct=distinct(addresses, summary["sent"]),
         per_second=summary["requests"] / summary["seconds"],
-        server_ms=1e3 * (cpu_seconds(process) - before) / count,
+        server_ms=1e3 * served_for / count,
         client_ms=1e3 * used / count,
         p50=summary["p50"],
         p99=summary["p99"],
         wrong=", ".join(f"{count} x {name}" for name, count in sorted(summary["wrong"].items())),
+        others=max(0.0, busy - served_for - used) / summary["seconds"],
+        idle=idle / summary["seconds"],
         memory=memory.end(),
     )
 
@@ -448,6 +464,7 @@ def weights(port: int) -> Iterator[str]:
 
 COLUMNS = (
     "requests | distinct | per second | server CPU, ms | wrk CPU, ms | p50, ms | p99, ms | not 200"
+    " | others, cores | idle, cores"
 )
 
 
@@ -469,7 +486,7 @@ def measured(options: argparse.Namespace, faults: list[str]) -> Iterator[str]:
     with served(options.library, port, options.workers) as process:
         yield from setting(options, equations)
         yield f"| clients | {COLUMNS} | memory, MB |"
-        yield "|---|---:|---:|---:|---:|---:|---:|---:|---|---|"
+        yield "|---|---:|---:|---:|---:|---:|---:|---:|---|---:|---:|---|"
         usual = load(port, process, many, options)
         yield f"| normal | {usual.cells()} |"
         results = multiprocessing.get_context("spawn").Queue()
@@ -504,7 +521,7 @@ def compared(options: argparse.Namespace, faults: list[str]) -> Iterator[str]:
         draw.keep_names(names_in(python, before))
     yield from setting(options, equations)
     yield f"| round | version | {COLUMNS} | memory, MB |"
-    yield "|---|---|---:|---:|---:|---:|---:|---:|---:|---|---|"
+    yield "|---|---|---:|---:|---:|---:|---:|---:|---:|---|---:|---:|---|"
     found: dict[str, list[LoadResult]] = {"before": [], "now": []}
     versions = {"before": (Path(before), None, python)}
     versions["now"] = (options.library, options.workers, sys.executable)

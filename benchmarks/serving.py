@@ -19,8 +19,9 @@ the machine and its cores.
 
 `--before` names the interpreter of another version of eqemb, and a library that it made of the same
 papers. Both versions then answer the same requests, in turn: `--rounds` times `--seconds` each,
-every time with another seed and a new server. The table has both versions and their ratios. CPU
-time counts for each request; requests per second depend on what else the machine does.
+every time with another seed and a new server. Then each kind of request is sent alone. The tables
+have both versions and their ratios. Compare CPU times: requests per second and latency depend on
+what else the machine does.
 
 Exits with 1 if a normal request was not answered with 200, or a hostile one not with a status from
 400 to 499. The last lines of the server's log go to standard error.
@@ -57,6 +58,8 @@ from eqemb.formula import layout
 from eqemb.server.queries import check_query
 
 DRAWN, TIMED, NOT_COUNTED = 40_000, 50, 10
+#: Requests of each kind whose CPU time is compared.
+PER_KIND = 100
 THREADS = 2
 #: Seconds until the server must be ready, and lines of its log that are shown.
 START_TIMEOUT, TAIL = 30, 20
@@ -167,9 +170,10 @@ class QueryGenerator:
         """An equation of the library."""
         return self._one(self._latex)
 
-    def address(self) -> str:
-        """The URL of a random query, its kind drawn by `SHARES`."""
-        kind = self._random.choice(list(SHARES), p=np.array(list(SHARES.values())) / 100)
+    def address(self, kind: str | None = None) -> str:
+        """The URL of a random query of a kind, which is drawn by `SHARES` if it is not given."""
+        if kind is None:
+            kind = self._random.choice(list(SHARES), p=np.array(list(SHARES.values())) / 100)
         name = self._one(self._names)
         return {
             "search": lambda: _at("/v1/search", q=self.words()),
@@ -523,6 +527,7 @@ def compared(options: argparse.Namespace, faults: list[str]) -> Iterator[str]:
     yield f"| round | version | {COLUMNS} | memory, MB |"
     yield "|---|---|---:|---:|---:|---:|---:|---:|---:|---|---:|---:|---|"
     found: dict[str, list[LoadResult]] = {"before": [], "now": []}
+    kinds: dict[str, dict[str, float]] = {}
     versions = {"before": (Path(before), None, python)}
     versions["now"] = (options.library, options.workers, sys.executable)
     for number, draw in enumerate(draws, 1):
@@ -532,6 +537,8 @@ def compared(options: argparse.Namespace, faults: list[str]) -> Iterator[str]:
             port = free_port()
             with served(library_path, port, workers, interpreter) as process:
                 found[version].append(load(port, process, draw, options))
+                if number == options.rounds:
+                    kinds[version] = cpu_by_kind(port, process, draw)
             yield f"| {number} | {version} | {found[version][-1].cells()} |"
     if not all(each.is_well for results in found.values() for each in results):
         faults.append("some requests were not answered with 200")
@@ -547,6 +554,24 @@ def compared(options: argparse.Namespace, faults: list[str]) -> Iterator[str]:
             for results in found.values()
         )
         yield f"| {name} | {old:.1f} | {new:.1f} | {new / old:.2f} |"
+    yield f"\n| server CPU, ms; {PER_KIND} requests of a kind | before | now | ratio |"
+    yield "|---|---:|---:|---:|"
+    for kind, old in kinds["before"].items():
+        new = kinds["now"][kind]
+        yield f"| {kind} | {old:.1f} | {new:.1f} | {new / max(old, 0.1):.2f} |"
+
+
+def cpu_by_kind(port: int, process: int, draw: QueryGenerator) -> dict[str, float]:
+    """The CPU time of the server for requests of each kind, one after the other, in ms."""
+    line = HTTPConnection("127.0.0.1", port)
+    found = {}
+    for kind in SHARES:
+        addresses = [draw.address(kind) for _ in range(PER_KIND)]
+        before = cpu_seconds(process)
+        for address in addresses:
+            get(line, address)
+        found[kind] = 1e3 * (cpu_seconds(process) - before) / PER_KIND
+    return found
 
 
 def names_in(python: str, library: str) -> set[str]:

@@ -440,9 +440,8 @@ class Search:
 
     def equations_of_type(self, kind: int) -> list[int]:
         """Return the rows of the equations of a type in all segments, in order."""
-        found: list[int] = self.segments.equations_of_key(
-            int(self.segments.type_keys[kind])
-        ).tolist()
+        number = int(self.segments.type_keys[kind])
+        found: list[int] = self.segments.equations_of_key(number).tolist()
         return found
 
     def row(self, equation: Equation) -> int:

@@ -1,7 +1,7 @@
 """Measure a server under load, with and without a hostile client, and the latency of a page.
 
     python benchmarks/serving.py LIBRARY [--seconds 60] [--connections 32] [--workers N]
-        [--out FILE.md]
+        [--before PYTHON LIBRARY] [--rounds 3] [--out FILE.md]
 
 Starts `eqemb serve LIBRARY` and sends requests with `wrk` on loopback, with two threads: search by
 words, pages of results, similar by LaTeX and by name, describe, words, equations, articles and hits
@@ -10,11 +10,18 @@ hostile client, in a separate process, sends URLs and bodies of a megabyte and d
 queries, and counts the responses.
 
 Reports requests per second, the server's CPU time for each request, the share of distinct URLs
-(repeated ones may be cached), latency as measured by `wrk`, every status other than 200, and the
-memory of the server and its workers every five seconds (PSS: pages that they share count once): a
-leak would still grow in the second half. Finally, without other load: the latency of the first
-page of results for 50 queries with a third seed, and the bytes of a page without results. The
-server, `wrk` and the hostile client share the machine and its cores.
+(repeated ones may be cached), latency as measured by `wrk`, every status other than 200, the cores
+that other programs used and those that were idle, and the memory of the server and its workers
+every five seconds (PSS: pages that they share count once): a leak would still grow in the second
+half. Finally, without other load: the latency of the first page of results for 50 queries with a
+third seed, and the bytes of a page without results. The server, `wrk` and the hostile client share
+the machine and its cores.
+
+`--before` names the interpreter of another version of eqemb, and a library that it made of the same
+papers. Both versions then answer the same requests, in turn: `--rounds` times `--seconds` each,
+every time with another seed and a new server. Then each kind of request is sent alone. The tables
+have both versions and their ratios. Compare CPU times: requests per second and latency depend on
+what else the machine does.
 
 Exits with 1 if a normal request was not answered with 200, or a hostile one not with a status from
 400 to 499. The last lines of the server's log go to standard error.
@@ -39,7 +46,7 @@ from collections import Counter
 from collections.abc import Iterator
 from http.client import HTTPConnection
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 import numpy as np
@@ -51,6 +58,8 @@ from eqemb.formula import layout
 from eqemb.server.queries import check_query
 
 DRAWN, TIMED, NOT_COUNTED = 40_000, 50, 10
+#: Requests of each kind whose CPU time is compared.
+PER_KIND = 100
 THREADS = 2
 #: Seconds until the server must be ready, and lines of its log that are shown.
 START_TIMEOUT, TAIL = 30, 20
@@ -135,6 +144,21 @@ class QueryGenerator:
             source for source in latex if 12 <= len(source) <= 300 and _is_valid_query(source)
         ]
 
+    @property
+    def state(self) -> Any:
+        """What the next queries depend on."""
+        return self._random.bit_generator.state
+
+    @state.setter
+    def state(self, state: Any) -> None:
+        self._random.bit_generator.state = state
+
+    def keep_names(self, names: set[str]) -> None:
+        """Ask only for these equations, and for articles that have one of them."""
+        self._names = [name for name in self._names if name in names]
+        articles = {name.rpartition("#")[0] for name in names}
+        self._articles = [name for name in self._articles if name in articles]
+
     def _one(self, things: list[str]) -> str:
         return things[int(self._random.integers(len(things)))]
 
@@ -146,9 +170,10 @@ class QueryGenerator:
         """An equation of the library."""
         return self._one(self._latex)
 
-    def address(self) -> str:
-        """The URL of a random query, its kind drawn by `SHARES`."""
-        kind = self._random.choice(list(SHARES), p=np.array(list(SHARES.values())) / 100)
+    def address(self, kind: str | None = None) -> str:
+        """The URL of a random query of a kind, which is drawn by `SHARES` if it is not given."""
+        if kind is None:
+            kind = self._random.choice(list(SHARES), p=np.array(list(SHARES.values())) / 100)
         name = self._one(self._names)
         return {
             "search": lambda: _at("/v1/search", q=self.words()),
@@ -181,9 +206,11 @@ def _is_valid_query(latex: str) -> bool:
 
 
 @contextlib.contextmanager
-def served(library: Path, port: int, workers: int | None = None) -> Iterator[int]:
+def served(
+    library: Path, port: int, workers: int | None = None, python: str = sys.executable
+) -> Iterator[int]:
     """Run `eqemb serve`; yields its process id and prints the end of its log."""
-    command = [sys.executable, "-m", "eqemb", "serve", str(library), "--port", str(port)]
+    command = [python, "-m", "eqemb", "serve", str(library), "--port", str(port)]
     command += [] if workers is None else ["--workers", str(workers)]
     with (
         tempfile.TemporaryFile("w+") as log,
@@ -256,6 +283,14 @@ def cpu_seconds(process: int) -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
+def machine_seconds() -> tuple[float, float]:
+    """Seconds that the cores of this machine were busy, and that they were idle."""
+    first = Path("/proc/stat").read_text().partition("\n")[0]
+    user, nice, system, idle, waiting, *rest = map(int, first.split()[1:9])
+    ticks = os.sysconf("SC_CLK_TCK")
+    return (user + nice + system + sum(rest)) / ticks, (idle + waiting) / ticks
+
+
 class Memory(threading.Thread):
     """Samples the memory of a server every five seconds, more often in a short run."""
 
@@ -316,14 +351,48 @@ def script_in(folder: Path, addresses: list[str]) -> Path:
     return script
 
 
+class LoadResult(NamedTuple):
+    """What a load gave."""
+
+    requests: int
+    distinct: float
+    per_second: float
+    server_ms: float
+    """CPU time of the server and its workers for each request."""
+    client_ms: float
+    """CPU time of `wrk` for each request."""
+    p50: float
+    p99: float
+    wrong: str
+    """Every status other than 200, with its count."""
+    others: float
+    """Cores that other programs used."""
+    idle: float
+    """Cores that nobody used."""
+    memory: str
+
+    @property
+    def is_well(self) -> bool:
+        """Whether all responses had the status 200."""
+        return not self.wrong and self.requests > 0
+
+    def cells(self) -> str:
+        """The cells of a table row."""
+        return (
+            f"{self.requests:,} | {self.distinct:.0%} | {self.per_second:.0f} |"
+            f" {self.server_ms:.1f} | {self.client_ms:.1f} | {self.p50:.0f} | {self.p99:.0f} |"
+            f" {self.wrong or 'none'} | {self.others:.1f} | {self.idle:.1f} | {self.memory}"
+        )
+
+
 def load(
-    port: int, process: int, draw: QueryGenerator, options: argparse.Namespace
-) -> tuple[list[str], bool]:
-    """The cells of a table row, and whether all responses had the status 200."""
+    port: int, process: int, draw: "QueryGenerator", options: argparse.Namespace
+) -> LoadResult:
+    """Send requests to a server."""
     addresses = [draw.address() for _ in range(DRAWN)]
     memory = Memory(process, options.seconds)
     memory.start()
-    before = cpu_seconds(process)
+    before, clients_before, machine_before = cpu_seconds(process), os.times(), machine_seconds()
     command = ["wrk", f"-t{THREADS}", f"-c{options.connections}", f"-d{options.seconds}s"]
     with tempfile.TemporaryDirectory() as folder:
         script = script_in(Path(folder), addresses)
@@ -331,19 +400,25 @@ def load(
             [*command, "--timeout", "15s", "-s", str(script), f"http://127.0.0.1:{port}"],
             capture_output=True, text=True, check=True,
         )  # fmt: skip
+    clients, machine = os.times(), machine_seconds()
+    used = clients.children_user + clients.children_system
+    used -= clients_before.children_user + clients_before.children_system
     summary = json.loads(done.stdout.strip().rpartition("\n")[2])
-    wrong = ", ".join(f"{count} x {name}" for name, count in sorted(summary["wrong"].items()))
-    cells = [
-        f"{summary['requests']:,}",
-        f"{distinct(addresses, summary['sent']):.0%}",
-        f"{summary['requests'] / summary['seconds']:.0f}",
-        f"{1e3 * (cpu_seconds(process) - before) / max(1, summary['requests']):.1f}",
-        f"{summary['p50']:.0f}",
-        f"{summary['p99']:.0f}",
-        wrong or "none",
-        memory.end(),
-    ]
-    return cells, not wrong and summary["requests"] > 0
+    count, served_for = max(1, summary["requests"]), cpu_seconds(process) - before
+    busy, idle = (now - then for now, then in zip(machine, machine_before, strict=True))
+    return LoadResult(
+        requests=summary["requests"],
+        distinct=distinct(addresses, summary["sent"]),
+        per_second=summary["requests"] / summary["seconds"],
+        server_ms=1e3 * served_for / count,
+        client_ms=1e3 * used / count,
+        p50=summary["p50"],
+        p99=summary["p99"],
+        wrong=", ".join(f"{count} x {name}" for name, count in sorted(summary["wrong"].items())),
+        others=max(0.0, busy - served_for - used) / summary["seconds"],
+        idle=idle / summary["seconds"],
+        memory=memory.end(),
+    )
 
 
 def distinct(addresses: list[str], sent: list[int]) -> float:
@@ -391,6 +466,21 @@ def weights(port: int) -> Iterator[str]:
         yield f"| `{address}` | {len(page):,} | {parts} | {len(page) + sum(sizes.values()):,} |"
 
 
+COLUMNS = (
+    "requests | distinct | per second | server CPU, ms | wrk CPU, ms | p50, ms | p99, ms | not 200"
+    " | others, cores | idle, cores"
+)
+
+
+def setting(options: argparse.Namespace, equations: int) -> Iterator[str]:
+    """The lines before a table."""
+    yield (
+        f"{equations:,} equations; {options.connections} connections, {options.seconds} s;"
+        f" Python {platform.python_version()}, {os.cpu_count()} cores."
+    )
+    yield ", ".join(f"{kind} {share} %" for kind, share in SHARES.items()) + ".\n"
+
+
 def measured(options: argparse.Namespace, faults: list[str]) -> Iterator[str]:
     """The report in Markdown, line by line; failures are added to `faults`."""
     with Library.open(options.library) as library:
@@ -398,24 +488,19 @@ def measured(options: argparse.Namespace, faults: list[str]) -> Iterator[str]:
         equations = len(library.engine.types)
     port = options.port or free_port()
     with served(options.library, port, options.workers) as process:
-        yield (
-            f"{equations:,} equations; {options.connections} connections, {options.seconds} s;"
-            f" Python {platform.python_version()}, {os.cpu_count()} cores."
-        )
-        yield ", ".join(f"{kind} {share} %" for kind, share in SHARES.items()) + ".\n"
-        columns = "requests | distinct | per second | CPU, ms | p50, ms | p99, ms | not 200"
-        yield f"| clients | {columns} | memory, MB |"
-        yield "|---|---:|---:|---:|---:|---:|---:|---|---|"
-        cells, is_well = load(port, process, many, options)
-        yield f"| normal | {' | '.join(cells)} |"
+        yield from setting(options, equations)
+        yield f"| clients | {COLUMNS} | memory, MB |"
+        yield "|---|---:|---:|---:|---:|---:|---:|---:|---|---:|---:|---|"
+        usual = load(port, process, many, options)
+        yield f"| normal | {usual.cells()} |"
         results = multiprocessing.get_context("spawn").Queue()
         other = multiprocessing.get_context("spawn").Process(
             target=hostile, args=(port, options.seconds, results)
         )
         other.start()
-        cells, is_still_well = load(port, process, beside, options)
-        yield f"| normal and hostile | {' | '.join(cells)} |"
-        if not (is_well and is_still_well):
+        attacked = load(port, process, beside, options)
+        yield f"| normal and hostile | {attacked.cells()} |"
+        if not (usual.is_well and attacked.is_well):
             faults.append("some normal requests were not answered with 200")
         yield "\n| hostile request | response |\n|---|---|"
         for kind, counts in results.get(timeout=120).items():
@@ -430,6 +515,75 @@ def measured(options: argparse.Namespace, faults: list[str]) -> Iterator[str]:
         yield from weights(port)
 
 
+def compared(options: argparse.Namespace, faults: list[str]) -> Iterator[str]:
+    """Another version of eqemb and this one under the same load, in turn."""
+    python, before = options.before
+    with Library.open(options.library) as library:
+        draws = [QueryGenerator(library, seed) for seed in range(options.rounds)]
+        equations = len(library.engine.types)
+    for draw in draws:
+        draw.keep_names(names_in(python, before))
+    yield from setting(options, equations)
+    yield f"| round | version | {COLUMNS} | memory, MB |"
+    yield "|---|---|---:|---:|---:|---:|---:|---:|---:|---|---:|---:|---|"
+    found: dict[str, list[LoadResult]] = {"before": [], "now": []}
+    kinds: dict[str, dict[str, float]] = {}
+    versions = {"before": (Path(before), None, python)}
+    versions["now"] = (options.library, options.workers, sys.executable)
+    for number, draw in enumerate(draws, 1):
+        state = draw.state
+        for version, (library_path, workers, interpreter) in versions.items():
+            draw.state = state  # the same requests
+            port = free_port()
+            with served(library_path, port, workers, interpreter) as process:
+                found[version].append(load(port, process, draw, options))
+                if number == options.rounds:
+                    kinds[version] = cpu_by_kind(port, process, draw)
+            yield f"| {number} | {version} | {found[version][-1].cells()} |"
+    if not all(each.is_well for results in found.values() for each in results):
+        faults.append("some requests were not answered with 200")
+    yield "\n| median of all rounds | before | now | ratio |\n|---|---:|---:|---:|"
+    for name, field in (
+        ("requests per second", "per_second"),
+        ("server CPU, ms a request", "server_ms"),
+        ("p50, ms", "p50"),
+        ("p99, ms", "p99"),
+    ):
+        old, new = (
+            statistics.median(getattr(each, field) for each in results)
+            for results in found.values()
+        )
+        yield f"| {name} | {old:.1f} | {new:.1f} | {new / old:.2f} |"
+    yield f"\n| server CPU, ms; {PER_KIND} requests of a kind | before | now | ratio |"
+    yield "|---|---:|---:|---:|"
+    for kind, old in kinds["before"].items():
+        new = kinds["now"][kind]
+        yield f"| {kind} | {old:.1f} | {new:.1f} | {new / max(old, 0.1):.2f} |"
+
+
+def cpu_by_kind(port: int, process: int, draw: QueryGenerator) -> dict[str, float]:
+    """The CPU time of the server for requests of each kind, one after the other, in ms."""
+    line = HTTPConnection("127.0.0.1", port)
+    found = {}
+    for kind in SHARES:
+        addresses = [draw.address(kind) for _ in range(PER_KIND)]
+        before = cpu_seconds(process)
+        for address in addresses:
+            get(line, address)
+        found[kind] = 1e3 * (cpu_seconds(process) - before) / PER_KIND
+    return found
+
+
+def names_in(python: str, library: str) -> set[str]:
+    """The names of the equations of a library that another version of eqemb made."""
+    code = (
+        "import json, sys; from eqemb.facade.library import Library;"
+        " print(json.dumps(Library.open(sys.argv[1]).records.equation_names()))"
+    )
+    done = subprocess.run([python, "-c", code, library], capture_output=True, check=True)
+    return set(json.loads(done.stdout))
+
+
 def main() -> None:
     """Measure, print, and optionally write the report to a file."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -437,6 +591,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--connections", type=int, default=32)
     parser.add_argument("--workers", type=int, help="processes that answer; as `eqemb serve`")
+    parser.add_argument("--before", nargs=2, metavar=("PYTHON", "LIBRARY"))
+    parser.add_argument("--rounds", type=int, default=3, help="with --before")
     parser.add_argument("--port", type=int, default=0, help="0 selects a free port")
     parser.add_argument("--out", type=Path, metavar="FILE.md")
     options = parser.parse_args()
@@ -444,7 +600,7 @@ def main() -> None:
         sys.exit("wrk is not installed")
     lines: list[str] = []
     faults: list[str] = []
-    for line in measured(options, faults):
+    for line in (compared if options.before else measured)(options, faults):
         print(line, flush=True)
         lines.append(line)
     if options.out is not None:

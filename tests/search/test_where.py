@@ -2,14 +2,17 @@
 
 import copy
 import pickle
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from eqemb.article import Article, Equation
 from eqemb.errors import UsageError
 from eqemb.facade.library import Library
+from eqemb.library.database import Records
 from eqemb.search.notation import EquationSymbols
 from eqemb.search.where import MAX_WHERE, SymbolReader, told, where_lines
 from eqemb.symbols import Definition, Meaning, Symbol
@@ -169,3 +172,35 @@ def test_an_article_that_is_gone(library: Library) -> None:
     equation: Equation = replace(library["descent#1"], article="gone")
     with pytest.raises(UsageError, match="'gone' is not in the library any more"):
         SymbolReader(library.records.article).of(equation)
+
+
+# ------------------------------------------------------------ what the index stores
+
+
+def test_the_index_stores_what_the_article_says(library: Library) -> None:
+    """Symbols and definitions are those that reading the article gives."""
+    read = SymbolReader(library.records.article)
+    stored = library.engine.hits.symbols
+    assert stored is library.symbol_reader
+    for article in library.articles():
+        assert stored.glossary(article.name).definitions == read.glossary(article.name).definitions
+        for equation in article.equations:
+            assert stored.of(equation) == read.of(equation)
+
+
+def test_no_article_is_read_for_stored_symbols(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A request for one equation would otherwise read thousands of sentences."""
+    monkeypatch.setattr(Records, "article", lambda *_: pytest.fail("an article was read"))
+    assert len(library.symbols("descent#1")) == 4
+
+
+def test_an_index_without_meanings(library: Library, tmp_path: Path) -> None:
+    """An index of an earlier version gives the same answers."""
+    copied = shutil.copytree(library.folder, tmp_path / "library")
+    (found,) = copied.rglob("meanings.txt")
+    found.unlink()
+    with Library.open(copied) as older:
+        assert older.symbols("descent#1") == library.symbols("descent#1")
+        assert older.glossary("descent").to_json() == library.glossary("descent").to_json()

@@ -25,6 +25,7 @@ from eqemb.library.segments import segment_folder
 from eqemb.models.embeddings import Embeddings, own_model
 from eqemb.search.engine import Search
 from eqemb.search.names import check_not_article, find_equation, looks_like_name
+from eqemb.search.notation import EquationSymbols
 from eqemb.search.paper import NO_MODEL
 from eqemb.search.query import parse_query
 from eqemb.search.results import Hit
@@ -95,7 +96,7 @@ class IndexedLibrary(OpenLibrary):
         if found is None:
             check_not_article(self.records, name)
             return None
-        found.read_symbols = self.symbol_reader.of
+        found.read_symbols = self._read_symbols
         return found
 
     def articles(self) -> Iterator[Article]:
@@ -108,13 +109,17 @@ class IndexedLibrary(OpenLibrary):
 
     def _with_symbols(self, article: Article) -> Article:
         for equation in article.equations:
-            equation.read_symbols = self.symbol_reader.of
+            equation.read_symbols = self._read_symbols
         return article
 
     @cached_property
     def symbol_reader(self) -> SymbolReader:
         """What finds the definitions of articles; the latest are kept."""
-        return SymbolReader(self.records.article)
+        return self.engine.hits.symbols if has_index(self) else SymbolReader(self.records.article)
+
+    def _read_symbols(self, equation: Equation) -> EquationSymbols:
+        """Return the symbols of an equation; nothing is opened before."""
+        return self.symbol_reader.of(equation)
 
     def query_text(self, asked: Asked) -> str:
         """Return the query for a hit or an equation: its name, or its LaTeX if it is not here."""

@@ -26,7 +26,7 @@ CONSTANTS = FUNCTIONS | {"V!π", "V!∞", "V!ℏ"}
 class Layout:
     """An equation as a symbol layout tree, made by `layout`, `from_slt` or `from_mathml`."""
 
-    __slots__ = ("latex", "problems", "punctuation", "root", "unknown")
+    __slots__ = ("_canonical", "_nodes", "latex", "problems", "punctuation", "root", "unknown")
 
     def __init__(
         self,
@@ -44,6 +44,9 @@ class Layout:
         """Unknown commands; each is a symbol of the tree, under its name."""
         self.punctuation = punctuation
         """Punctuation at the end of the sentence, which is not part of the equation."""
+        # a search asks for these several times
+        self._canonical: str | None = None
+        self._nodes: tuple[Node, ...] | None = None
 
     @classmethod
     def from_slt(cls, text: str) -> "Layout":
@@ -64,7 +67,9 @@ class Layout:
 
     def nodes(self) -> list[Node]:
         """All nodes in the order of units; `to_mathml` and `to_text` refer to them by index."""
-        return list(tree.walk(self.root))
+        if self._nodes is None:
+            self._nodes = tuple(tree.walk(self.root))
+        return list(self._nodes)
 
     def units(
         self,
@@ -107,6 +112,13 @@ class Layout:
 
     def canonical(self, rename: Callable[[str], str] = str) -> str:
         """The key by which equations are the same: the bracket string without final punctuation."""
+        if rename is not str:
+            return self._made_canonical(rename)
+        if self._canonical is None:
+            self._canonical = self._made_canonical(str)
+        return self._canonical
+
+    def _made_canonical(self, rename: Callable[[str], str]) -> str:
         end: Node | None = None
         for node in tree.baseline(self.root):
             if node.tag not in _PUNCTUATION or node.kids:

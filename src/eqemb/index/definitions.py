@@ -1,8 +1,10 @@
 """The definitions of symbols in a library, by their words and by their symbols.
 
-    definitions.txt       one definition a line, as JSON, in the order of the articles
+    definitions.txt       one definition a line, as JSON, in the order of the articles; those that
+                          are not sure enough to be found are there, but have no postings
     definitions.places.npy   for each: its article and the ordinal of the nearest equation
     definitions.sizes.npy    for each: the number of its words that are no stop words
+    meanings.txt          one equation a line, as JSON: its symbols, with the definition of each
     defined_words.*       postings of stems: the definitions that have them
     defined_symbols.*     postings of symbols: the definitions of each
     defined_equations.*   postings of definitions: the equations with a symbol that each defines,
@@ -11,14 +13,18 @@
 A symbol is found by its key and by the key that leaves out letters of indices, so that `x_i` finds
 definitions of `x_j`. An equation belongs to the one definition of each symbol that is in force
 where it stands.
+
+What an equation's symbols mean is found once, when a segment is indexed. An index of an earlier
+version has no `meanings.txt`: then callers read the article again, which gives the same answer.
 """
 
 import json
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +44,7 @@ from eqemb.index.postings import (
 from eqemb.index.segments import IndexSegment, IndexSegments
 from eqemb.index.stemming import stem
 from eqemb.library.database import Records
-from eqemb.symbols import Definition, Glossary, Meaning
+from eqemb.symbols import Definition, Glossary, Meaning, Symbol
 
 #: Definitions that are less sure are not indexed.
 MIN_INDEXED = 0.3
@@ -65,10 +71,10 @@ def index_definitions(records: Records, folder: Path) -> None:
     lines: list[str] = []
     places: list[tuple[int, int]] = []
     sizes: list[int] = []
+    meanings: list[str] = []
     words = KeyedPostingsWriter(folder, "defined_words")
     symbols = KeyedPostingsWriter(folder, "defined_symbols")
     equations = PostingsWriter(folder, "defined_equations")
-    first = 0
     for number, name, _ in records.article_ids():
         article = records.article(name)
         if article is None:
@@ -76,33 +82,40 @@ def index_definitions(records: Records, folder: Path) -> None:
         glossary = Glossary(article)
         rows: dict[int, int] = {}
         for definition in glossary.definitions:
-            if definition.confidence >= MIN_INDEXED and definition.text:
-                rows[id(definition)] = len(lines)
-                stems = text_stems(definition.text)
-                words.add(len(lines), Counter(stems))
-                sizes.append(max(1, len(set(stems) - STOP_STEMS)))
-                symbols.add(len(lines), dict.fromkeys(_keys(definition), 1))
-                places.append((number, definition.equation))
-                lines.append(_line(definition))
-        for row, equation in enumerate(article.equations, first):
-            _add_meanings(equations, row, glossary.meanings(equation.ordinal), rows)
-        first += len(article.equations)
+            row = rows[id(definition)] = len(lines)
+            stems = text_stems(definition.text)
+            if _is_indexed(definition):
+                words.add(row, Counter(stems))
+                symbols.add(row, dict.fromkeys(_keys(definition), 1))
+            sizes.append(max(1, len(set(stems) - STOP_STEMS)))
+            places.append((number, definition.equation))
+            lines.append(_definition_line(definition))
+        for equation in article.equations:
+            found = glossary.meanings(equation.ordinal)
+            _add_meanings(equations, len(meanings), found, rows)
+            meanings.append(_meanings_line(found, rows))
     words.write()
     symbols.write()
     equations.write(len(lines))
     TextList.write(folder, "definitions", lines)
+    TextList.write(folder, "meanings", meanings)
     np.save(folder / "definitions.places.npy", np.array(places, np.int32).reshape(-1, 2))
     np.save(folder / "definitions.sizes.npy", np.array(sizes, np.float32))
 
 
+def _is_indexed(definition: Definition) -> bool:
+    """Whether searches find a definition."""
+    return definition.confidence >= MIN_INDEXED and bool(definition.text)
+
+
 def _add_meanings(
-    writer: PostingsWriter, equation: int, meanings: Iterable[Meaning], rows: dict[int, int]
+    writer: PostingsWriter, equation: int, meanings: Iterable[Meaning], rows: Mapping[int, int]
 ) -> None:
     """Add the indexed definitions that are in force for an equation."""
     found: dict[int, float] = {}
     for meaning in meanings:
-        row = rows.get(id(meaning.definition))
-        if row is not None:
+        if meaning.definition is not None and _is_indexed(meaning.definition):
+            row = rows[id(meaning.definition)]
             found[row] = max(found.get(row, 0.0), meaning.confidence)
     owners = np.full(len(found), equation)
     writer.add(np.array(list(found), np.int32), owners, np.array(list(found.values()), np.float32))
@@ -118,18 +131,62 @@ def _keys(definition: Definition) -> Iterator[str]:
     yield definition.symbol.general
 
 
-def _line(definition: Definition) -> str:
-    symbol = definition.symbol
-    kept = (symbol.key, symbol.general, symbol.latex, definition.text, definition.sentence)
-    texts = [" ".join(text.split()) for text in kept]
-    return json.dumps([*texts, round(definition.confidence, 3)], ensure_ascii=False)
+# ------------------------------------------------------------ lines
+
+
+def _definition_line(made: Definition) -> str:
+    symbol = made.symbol
+    found = (symbol.key, symbol.general, symbol.latex, made.text, made.sentence, made.confidence)
+    rest = (made.type, made.start, made.end, made.position, made.paragraph, made.section)
+    own = (symbol.base, symbol.role, symbol.places)
+    return json.dumps([*found, *rest, made.scope, made.kind, *own], ensure_ascii=False)
+
+
+def _read_definition(line: str, equation: int) -> Definition:
+    """Return the definition of a line; `equation` is the ordinal of the nearest one."""
+    key, general, latex, text, sentence, confidence, *rest = json.loads(line)
+    type_, start, end, position, paragraph, section, scope, kind, *own = rest
+    symbol = _read_symbol((key, latex, general, *own))
+    where = (start, end, position, paragraph, section, equation)
+    return Definition(symbol, text, type_, sentence, *where, scope, kind, confidence)
+
+
+def _meanings_line(meanings: Iterable[Meaning], rows: Mapping[int, int]) -> str:
+    """Return the line of an equation; `rows` has the rows of definitions."""
+    made: list[list[Any]] = []
+    for meaning in meanings:
+        symbol, found = meaning.symbol, meaning.definition
+        own = [symbol.key, symbol.latex, symbol.general, symbol.base, symbol.role, symbol.places]
+        conflicts = [rows[id(other)] for other in meaning.conflicts]
+        row = -1 if found is None else rows[id(found)]
+        made.append([own, row, meaning.confidence, conflicts])
+    return json.dumps(made)
+
+
+def _read_symbol(values: Sequence[Any]) -> Symbol:
+    key, latex, general, base, role, places = values
+    return Symbol(key, latex, general, base, role, tuple(places))
+
+
+# ------------------------------------------------------------ reading
 
 
 class DefinitionIndex:
     """The definitions of all segments, opened for reading."""
 
     def __init__(self, segments: IndexSegments) -> None:
+        self._segments = segments
         self._parts = [SegmentDefinitions(segment) for segment in segments]
+
+    def of_article(self, article: int) -> list[Definition] | None:
+        """Return the definitions of an article in order; None if the index does not have them."""
+        number = bisect_right([part.first_article for part in self._segments], article) - 1
+        return self._parts[number].of_article(article - self._segments[number].first_article)
+
+    def meanings(self, row: int) -> list[Meaning] | None:
+        """Return the symbols of an equation; None if the index does not have them."""
+        segment, own = self._segments.of_equation(row)
+        return self._parts[segment.number].meanings(own)
 
     def with_words(self, stems: Iterable[str]) -> list[IndexedDefinition]:
         """Return the definitions that have all these stems, in the order of the library."""
@@ -172,11 +229,41 @@ class SegmentDefinitions:
 
     @cached_property
     def _lines(self) -> TextList:
-        return TextList(self._segment.folder, "definitions")
+        return TextList(self._segment.folder, "definitions", kept=0)
+
+    @cached_property
+    def _meanings(self) -> TextList | None:
+        """The meanings of every equation; None in an index of an earlier version."""
+        has_meanings = (self._segment.folder / "meanings.txt").exists()
+        return TextList(self._segment.folder, "meanings", kept=0) if has_meanings else None
 
     @cached_property
     def _places(self) -> Array:
         return load_array(self._segment.folder, "definitions.places")
+
+    def of_article(self, article: int) -> list[Definition] | None:
+        """Return the definitions of an article in order; None if they are not all there."""
+        if self._meanings is None:
+            return None
+        first, end = np.searchsorted(self._places[:, 0], [article, article + 1]).tolist()
+        return list(map(self._definition, range(first, end)))
+
+    def meanings(self, equation: int) -> list[Meaning] | None:
+        """Return the symbols of an equation; None if they are not there."""
+        if self._meanings is None:
+            return None
+        return [
+            Meaning(
+                _read_symbol(symbol),
+                self._definition(row) if row >= 0 else None,
+                confidence,
+                list(map(self._definition, conflicts)),
+            )
+            for symbol, row, confidence, conflicts in json.loads(self._meanings[equation])
+        ]
+
+    def _definition(self, row: int) -> Definition:
+        return _read_definition(self._lines[row], int(self._places[row, 1]))
 
     def with_words(self, stems: list[str]) -> Iterator[IndexedDefinition]:
         """Yield the definitions that have all these stems."""
@@ -228,5 +315,8 @@ class SegmentDefinitions:
                 continue
             if article not in names:
                 names[article] = self._segment.records.name(article)
-            values = json.loads(self._lines[row])
-            yield IndexedDefinition(names[article], equation, *values)
+            *texts, confidence = json.loads(self._lines[row])[:6]
+            key, general, latex, text, sentence = (" ".join(each.split()) for each in texts)
+            yield IndexedDefinition(
+                names[article], equation, key, general, latex, text, sentence, confidence
+            )

@@ -142,9 +142,11 @@ class TextList(Sequence[str]):
     NAME.txt holds them one after the other, NAME.starts.npy where each begins.
     """
 
-    def __init__(self, folder: Path, name: str) -> None:
+    def __init__(self, folder: Path, name: str, kept: int = _MAX_KNOWN) -> None:
+        """`kept` is how many texts that were read lately stay in memory."""
         self._path, self._starts = folder / f"{name}.txt", load_array(folder, f"{name}.starts")
         self._known: dict[int, str] = {}  # texts that were read lately
+        self._kept = kept
 
     @staticmethod
     def write(folder: Path, name: str, texts: Iterable[str]) -> None:
@@ -172,9 +174,10 @@ class TextList(Sequence[str]):
             return [self[at] for at in range(*row.indices(len(self)))]
         at = range(len(self))[row]  # as a list, with rows from the end
         found = self._bytes[self._starts[at] : self._starts[at + 1] - 1].decode()
-        if len(self._known) >= _MAX_KNOWN:
+        if len(self._known) >= self._kept:
             self._known.clear()
-        self._known[at] = found
+        if self._kept:
+            self._known[at] = found
         return found
 
     def lines(self) -> str:

@@ -109,10 +109,12 @@ class TextIndex:
                     seen.add(word)
                     yield word, stems[root], counts[root]
 
-    def _stem_text(self, wanted: Array) -> str:
-        """Return the text of a stem, given its key as an array."""
-        places = ((part, int(part.find_stems(wanted)[0])) for part in self.parts)
-        return str(next(part.stems[row] for part, row in places if row >= 0))
+    def _stem_texts(self, keys: Array) -> Iterator[str]:
+        """Yield the texts of stems, given by their keys; each is in one of the segments."""
+        rows = [part.find_stems(keys) for part in self.parts]
+        for at in range(len(keys)):
+            found = ((part, int(own[at])) for part, own in zip(self.parts, rows, strict=True))
+            yield next(str(part.stems[row]) for part, row in found if row >= 0)
 
     def word_counts(self) -> Iterator[tuple[str, str, int]]:
         """Yield words with their stems and how often they occur, for each segment in turn."""
@@ -327,8 +329,9 @@ class TextIndex:
         if keep_lone:
             np.maximum.at(best, group_of, np.multiply(trust, _LONE))
         totals[lone] *= best[codes % len(every)][np.searchsorted(owner, np.flatnonzero(lone))]
-        ranked = (at for at in np.lexsort((stems, -totals)).tolist() if totals[at] > 0)
-        texts = ((at, self._stem_text(stems[at : at + 1])) for at in ranked)
+        order = np.lexsort((stems, -totals))
+        order = order[totals[order] > 0]
+        texts = zip(order.tolist(), self._stem_texts(stems[order]), strict=True)
         chosen = dict(islice(((at, text) for at, text in texts if _is_telling(text)), count))
         total = totals[list(chosen)].sum()
         return {text: float(totals[at] / total) for at, text in chosen.items()}

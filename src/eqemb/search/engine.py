@@ -97,7 +97,7 @@ class Search:
         self.structure = StructureIndex(segments)
         self.base = BaseVectors(segments)
         self.definitions = DefinitionIndex(segments)
-        self.hits = HitReader(segments, self.structure, records)
+        self.hits = HitReader(segments, self.structure, records, self.definitions)
 
     @cached_property
     def vectors(self) -> VectorSpace | None:
@@ -440,18 +440,13 @@ class Search:
 
     def equations_of_type(self, kind: int) -> list[int]:
         """Return the rows of the equations of a type in all segments, in order."""
-        found: list[int] = self.segments.equations_of_key(
-            int(self.segments.type_keys[kind])
-        ).tolist()
+        number = int(self.segments.type_keys[kind])
+        found: list[int] = self.segments.equations_of_key(number).tolist()
         return found
 
     def row(self, equation: Equation) -> int:
         """Return the row of an equation in the index."""
-        article = self.records.key(equation.article)
-        if article is None:
-            raise UsageError(f"no article {equation.article!r} in this library")
-        first = int(np.searchsorted(self.articles, article))
-        return first + equation.ordinal - 1
+        return self.hits.row(equation)
 
     def _is_all(self, allowed: Mask) -> bool:
         """Whether a mask has every equation of the library."""

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eqemb.article import Article, Equation
+from eqemb.article import Equation
+from eqemb.errors import UsageError
+from eqemb.index.definitions import DefinitionIndex
 from eqemb.index.postings import top_k
 from eqemb.index.segments import IndexSegments
 from eqemb.index.structure import StructureIndex
@@ -31,11 +33,19 @@ class HitReader:
     """Reads the equations of an index as hits."""
 
     def __init__(
-        self, segments: IndexSegments, structure: StructureIndex, records: LibraryRecords
+        self,
+        segments: IndexSegments,
+        structure: StructureIndex,
+        records: LibraryRecords,
+        definitions: DefinitionIndex,
     ) -> None:
         self.segments, self.structure, self.records = segments, structure, records
         self._read: dict[int, tuple[Equation, str]] = {}  # read lately, the latest last
-        self._symbols = SymbolReader(self._article)
+        self.symbols = SymbolReader(
+            records.article,
+            lambda equation: definitions.meanings(self.row(equation)),
+            lambda article: definitions.of_article(self._key(article)),
+        )
 
     def best(
         self,
@@ -106,15 +116,23 @@ class HitReader:
             segment, own = self.segments.of_equation(row)
             article, ordinal = segment.equations[own, :2].tolist()
             found = segment.records.equation(article, ordinal)
-            found[0].read_symbols = self._symbols.of
+            found[0].read_symbols = self.symbols.of
             if len(self._read) >= _MAX_READ:
                 del self._read[next(iter(self._read))]
         self._read[row] = found
         return found
 
-    def _article(self, name: str) -> Article | None:
-        read = (segment.records.article(name) for segment in self.segments)
-        return next((article for article in read if article is not None), None)
+    def row(self, equation: Equation) -> int:
+        """Return the row of an equation in the index."""
+        first = int(np.searchsorted(self.segments.articles, self._key(equation.article)))
+        return first + equation.ordinal - 1
+
+    def _key(self, name: str) -> int:
+        """Return the id of an article."""
+        found = self.records.key(name)
+        if found is None:
+            raise UsageError(f"no article {name!r} in this library")
+        return found
 
     def hit(self, row: int, parts: dict[str, float], strength: float | None = None) -> Hit:
         """Return the equation of a row as a hit; its score is the sum of its parts."""

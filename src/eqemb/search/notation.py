@@ -18,7 +18,8 @@ from eqemb.formula.running_text import plain_text
 from eqemb.index.definitions import DefinitionIndex, IndexedDefinition, text_stems
 from eqemb.search.query import parse_query
 from eqemb.search.results import TEXT_WIDTH, Json, cut, rows
-from eqemb.symbols import Glossary, Meaning, Symbol, symbols_of
+from eqemb.search.snippets import DEFAULT_RENDERER, Renderer
+from eqemb.symbols import Meaning, Symbol, symbols_of
 
 #: Examples of a line of notation.
 MAX_EXAMPLES = 3
@@ -99,7 +100,7 @@ def is_sure(meaning: Meaning) -> bool:
     return meaning.definition is not None and meaning.confidence >= SURE_FROM
 
 
-def meaning_json(meaning: Meaning) -> Json:
+def meaning_json(meaning: Meaning, renderer: Renderer = DEFAULT_RENDERER) -> Json:
     """Return a symbol and its meaning as JSON.
 
     Keys: `symbol` (LaTeX), `text` (Unicode), `role`, `definition` (None if none was found),
@@ -109,7 +110,7 @@ def meaning_json(meaning: Meaning) -> Json:
     found = meaning.definition
     return {
         "symbol": meaning.symbol.latex,
-        "text": _shown(meaning.symbol.latex),
+        "text": renderer.text(meaning.symbol.latex),
         "role": meaning.symbol.role,
         "definition": None if found is None else found.text,
         "type": None if found is None or not found.type else found.type,
@@ -125,10 +126,8 @@ def meaning_json(meaning: Meaning) -> Json:
     }
 
 
-def equation_symbols(glossary: Glossary, equation: Equation) -> EquationSymbols:
-    """Return the symbols of an equation of a glossary's article, in reading order."""
-    symbols = symbols_of(layout(equation.expanded))
-    meanings = glossary.meanings(equation.ordinal, symbols)
+def equation_symbols(equation: Equation, meanings: Iterable[Meaning]) -> EquationSymbols:
+    """Return the symbols of an equation that are shown, given all, in reading order."""
     return EquationSymbols(
         equation,
         [

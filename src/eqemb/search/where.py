@@ -12,7 +12,7 @@ from eqemb.formula import layout
 from eqemb.formula.running_text import plain_text
 from eqemb.search.notation import EquationSymbols, equation_symbols, is_sure
 from eqemb.search.results import TEXT_WIDTH, cut
-from eqemb.symbols import Glossary, Meaning
+from eqemb.symbols import Definition, Glossary, Meaning
 
 #: Most lines of a list, most other definitions in a line, and most letters of each of these.
 MAX_WHERE, MAX_OTHERS, _MAX_OTHER = 12, 2, 40
@@ -21,15 +21,28 @@ _MAX_GLOSSARIES = 8
 
 
 class SymbolReader:
-    """Finds what the symbols of equations mean; keeps the definitions of the articles read last."""
+    """Finds what the symbols of equations mean; keeps the definitions of the articles read last.
 
-    def __init__(self, read_article: Callable[[str], Article | None]) -> None:
-        self._read_article = read_article
+    What the index of the library has is read from there.
+    """
+
+    def __init__(
+        self,
+        read_article: Callable[[str], Article | None],
+        stored_meanings: Callable[[Equation], list[Meaning] | None] = lambda _equation: None,
+        stored_definitions: Callable[[str], list[Definition] | None] = lambda _article: None,
+    ) -> None:
+        """`stored_meanings` and `stored_definitions` return what an index has, or None."""
+        self._read_article, self._stored_meanings = read_article, stored_meanings
+        self._stored_definitions = stored_definitions
         self._glossaries: dict[str, Glossary] = {}  # the latest last
 
     def of(self, equation: Equation) -> EquationSymbols:
         """Return the symbols of an equation, in reading order."""
-        return equation_symbols(self.glossary(equation.article), equation)
+        found = self._stored_meanings(equation)
+        if found is None:
+            found = self.glossary(equation.article).meanings(equation.ordinal)
+        return equation_symbols(equation, found)
 
     def glossary(self, article: str) -> Glossary:
         """Return the definitions of an article."""
@@ -38,7 +51,7 @@ class SymbolReader:
             read = self._read_article(article)
             if read is None:
                 raise UsageError(f"article {article!r} is not in the library any more")
-            found = Glossary(read)
+            found = Glossary(read, self._stored_definitions(article))
             if len(self._glossaries) >= _MAX_GLOSSARIES:
                 del self._glossaries[next(iter(self._glossaries))]
         self._glossaries[article] = found

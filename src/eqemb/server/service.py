@@ -233,7 +233,7 @@ class Service:
                 }
                 for each in found.words
             ],
-            "symbols": [] if found.equation is None else self.symbols.of(found.equation),
+            "symbols": self.symbols.listed(found.symbols or ()),
             "kin": found.similar[:_MAX_KIN],
             "notes": found.notes,
             "reading": reading_json(found.reading),

@@ -39,7 +39,11 @@ class SymbolService:
 
     def of(self, equation: Equation) -> list[Json]:
         """The symbols of an equation, in reading order; none if no text may be shown."""
-        return [self._meaning(meaning) for meaning in self._symbols(equation)]
+        return self.listed(self._symbols(equation))
+
+    def listed(self, symbols: Iterable[Meaning]) -> list[Json]:
+        """The symbols of an equation; none if no text may be shown."""
+        return [self._meaning(meaning) for meaning in symbols] if self._reach else []
 
     def equation(self, name: str) -> Json:
         """The symbols of an equation, given by name, and the equation with its symbols marked."""
@@ -83,7 +87,7 @@ class SymbolService:
             said["sentence_pieces"] = self._evidence(said["sentence"] or "", said[key])
 
     def _meaning(self, meaning: Meaning) -> Json:
-        made = meaning_json(meaning)
+        made = meaning_json(meaning, self._renderer)
         made["mathml"] = self._renderer.mathml(meaning.symbol.latex)
         made["sentence"] = self._sentence(made["sentence"])
         for other in made["conflicts"]:

@@ -39,10 +39,11 @@ from eqemb.storage.array_file import file_hash
 from eqemb.storage.atomic import new_file, new_folder, sync_folder, write_json
 
 #: Raised whenever the files of an index, or what they hold, change.
-INDEX_VERSION = 10
+INDEX_VERSION = 11
 #: Versions whose files are the same and hold a little less: they are searched as they are, and
-#: computed again by `eqemb compact`. 9 lacks words of formulas, 8 also some definitions of symbols.
-READABLE_VERSIONS = frozenset({8, 9})
+#: computed again by `eqemb compact`. 10 has no normal forms, 9 also lacks words of formulas, 8 some
+#: definitions of symbols.
+READABLE_VERSIONS = frozenset({8, 9, 10})
 
 
 def build_index(records: Records, folder: Path) -> None:

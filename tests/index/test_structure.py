@@ -17,12 +17,19 @@ from hypothesis import strategies as st
 from eqemb.errors import UsageError
 from eqemb.formula import Layout, layout
 from eqemb.formula.likeness import Outline, likeness, outline
+from eqemb.formula.normal_form import normal_form
 from eqemb.formula.shapes import form, shapes
 from eqemb.formula.tree import Unit
 from eqemb.index import families
 from eqemb.index.alignment import AlignmentIndex, AlignmentWriter
 from eqemb.index.segments import IndexSegments, SegmentSource
-from eqemb.index.structure import OVERLAP, StructureIndex, StructureMatches, index_structure
+from eqemb.index.structure import (
+    EQUAL_SCORE,
+    OVERLAP,
+    StructureIndex,
+    StructureMatches,
+    index_structure,
+)
 from eqemb.library.database import Records
 from eqemb.library.rows import from_article
 from few_articles import DEMO
@@ -126,10 +133,10 @@ def test_only_allowed_types_are_found(structure: StructureIndex) -> None:
     assert len(structure.find(EQUATIONS[0], ~np.ones(len(structure), bool)).types) == 0
 
 
-def overlap(query: str, other: str, library: Sequence[str]) -> float:
+def overlap(query: Layout, other: Layout, library: Sequence[Layout]) -> float:
     """Return the weighted Dice coefficient of two equations as it is defined."""
-    every = [Counter(layout(latex).units()) for latex in library]
-    one, two = Counter(layout(query).units()), Counter(layout(other).units())
+    every = [Counter(made.units()) for made in library]
+    one, two = Counter(query.units()), Counter(other.units())
 
     def weight(units: Counter[Unit]) -> float:
         sizes = {unit: sum(unit in some for some in every) for unit in units}
@@ -141,15 +148,50 @@ def overlap(query: str, other: str, library: Sequence[str]) -> float:
 
 
 def test_scores_are_means_of_likeness_and_overlap(structure: StructureIndex) -> None:
-    """Both as they are defined; the likeness is also given alone."""
-    query = r"p(x|y) = \frac{p(x, y)}{p(y)}"
+    """Each is the mean over two views, as written and in normal form; likeness is given alone."""
+    query = layout(r"p(x|y) = \frac{p(x, y)}{p(y)}")
     found = structure.find(query, count=len(EQUATIONS))
     assert len(found.types) > 5
+    made = [layout(latex) for latex in EQUATIONS]
+    views = ((query, made), (normal_form(query), [normal_form(one) for one in made]))
     for kind, score, alike in zip(found.types, found.scores, found.likeness, strict=True):
-        other = EQUATIONS[kind]
-        assert alike == pytest.approx(structure.compare(layout(query), layout(other)).score)
-        shared = overlap(query, other, EQUATIONS)
+        both = [structure.compare(asked, every[kind]).score for asked, every in views]
+        assert alike == pytest.approx(sum(both) / 2)
+        shared = sum(overlap(asked, every[kind], every) for asked, every in views) / 2
         assert score == pytest.approx((1 - OVERLAP) * alike + OVERLAP * shared, abs=1e-4)
+
+
+def test_an_equation_is_found_however_it_is_written(tmp_path: Path) -> None:
+    """What is equal in normal form comes right after what is equal as it stands."""
+    others = [f"p_i = {number} + e^{{z_i}}" for number in range(2, 9)]
+    equations = [*others, r"p_i = \frac{e^{z_i}}{\sum_j e^{z_j}}", r"p_i = \frac{z_i}{\sum_j z_j}"]
+    made = indexed(tmp_path, equations)
+    found = made.find(r"p_i = \exp(z_i) / \sum_j \exp(z_j)", count=3)
+    assert found.types[0] == 7
+    assert found.scores[0] == EQUAL_SCORE > found.scores[1]
+    assert made.find(equations[7], count=1).scores[0] == pytest.approx(1)
+
+
+def test_an_index_without_normal_forms_is_searched_as_written(tmp_path: Path) -> None:
+    """As one that an older version wrote: equal equations are found, other writings are not."""
+    equations = [r"\frac{a}{b + 1}", "x + y"]
+    source = written(tmp_path / "0", [equations])
+    for path in source.folder.glob("normal*"):
+        path.unlink()
+    older = StructureIndex(IndexSegments([source]))
+    assert older.normal is None
+    assert older.find(equations[0], count=1).types.tolist() == [0]
+    assert len(older.rewritten(layout("a / (b + 1)"))) == 0
+
+
+def test_names_are_never_renamed(tmp_path: Path) -> None:
+    """A name of several letters stands for no other name and for no letter."""
+    equations = [rf"{name}(a, b) = \log N" for name in (r"\mathrm{PMI}", "q", r"\mathrm{tf}")]
+    made = indexed(tmp_path, equations)
+    found = made.find(r"\mathrm{tf}(x, y) = \log N", count=3)
+    assert found.types[0] == 2
+    names = [made.compare(layout(r"\mathrm{tf}(x, y)"), layout(one)).names for one in equations]
+    assert not any(name == "V!tf" for every in names for name in every)
 
 
 def test_rare_letters_decide_among_renamings(tmp_path: Path) -> None:

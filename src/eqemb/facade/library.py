@@ -178,7 +178,7 @@ class Library(IndexedLibrary):
             numbered: Only numbered equations.
             without: Articles whose equations are left out.
             kind: Only one kind of match: "all words", "some words"; "words and formula", "words
-                only", "formula only"; "same equation", "similar equation".
+                only", "formula only"; "same equation", "written differently", "similar equation".
 
         Returns:
             The hits, best first, with unknown words, notes, and how the query was read (`reading`).

@@ -35,12 +35,13 @@ _TYPES_AT_ONCE = 20_000
 class AlignmentWriter:
     """Writes the outlines of types one after the other."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, name: str = "alignment") -> None:
+        """`name` is that of the view: equations as they are written, or in normal form."""
+        self._file = folder / f"{name}.tags.json"
         self._tags: dict[str, int] = {}
-        self._symbols = ArrayWriter(folder / "alignment.symbols.npy", np.int32)
-        self._rows = ArrayWriter(folder / "alignment.rows.npy", np.uint16)
-        self._pointers = ArrayWriter(folder / "alignment.pointers.npy", np.int64)
+        self._symbols = ArrayWriter(folder / f"{name}.symbols.npy", np.int32)
+        self._rows = ArrayWriter(folder / f"{name}.rows.npy", np.uint16)
+        self._pointers = ArrayWriter(folder / f"{name}.pointers.npy", np.int64)
         self._at = [0, 0]
 
     def add(self, outline: Outline) -> None:
@@ -67,21 +68,21 @@ class AlignmentWriter:
         for writer in (self._symbols, self._rows, self._pointers):
             writer.close()
         text = json.dumps(list(self._tags), ensure_ascii=True)
-        (self._folder / "alignment.tags.json").write_text(text, "ascii")
+        self._file.write_text(text, "ascii")
 
 
 class AlignmentSegment:
     """The outlines of the types of one segment, opened for reading."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._symbols = load_array(folder, "alignment.symbols")
-        self._rows = load_array(folder, "alignment.rows").reshape(-1, 3)
-        self._pointers = load_array(folder, "alignment.pointers").reshape(-1, 3)
+    def __init__(self, folder: Path, name: str = "alignment") -> None:
+        self._file = folder / f"{name}.tags.json"
+        self._symbols = load_array(folder, f"{name}.symbols")
+        self._rows = load_array(folder, f"{name}.rows").reshape(-1, 3)
+        self._pointers = load_array(folder, f"{name}.pointers").reshape(-1, 3)
 
     def tags(self) -> list[str]:
         """Return the symbols that occur in the segment, by id."""
-        tags: list[str] = json.loads((self._folder / "alignment.tags.json").read_text("ascii"))
+        tags: list[str] = json.loads(self._file.read_text("ascii"))
         return tags
 
     @cached_property
@@ -149,9 +150,9 @@ class AlignmentSegment:
 class AlignmentIndex:
     """The outlines of the types of all segments, numbered as in the library."""
 
-    def __init__(self, segments: IndexSegments) -> None:
+    def __init__(self, segments: IndexSegments, name: str = "alignment") -> None:
         self._segments = segments
-        self.parts = [AlignmentSegment(part.folder) for part in segments]
+        self.parts = [AlignmentSegment(part.folder, name) for part in segments]
         self._ids: dict[str, int] = {}
         self._tags: list[str] = []
         self._kinds, self._letters = np.empty(0, np.uint8), np.empty(0, bool)

@@ -7,7 +7,7 @@ nothing of that. Weights are whole numbers, whose sums do not depend on the orde
 differs among segments.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -90,7 +90,10 @@ def units_of_types(
 
 
 def unit_overlap(
-    segments: IndexSegments, parts: Sequence[Features], units: Mapping[str, int], types: Array
+    segments: IndexSegments,
+    parts: Sequence[Features],
+    units: Mapping[str, int],
+    types: Iterable[tuple[IndexSegment, Array]],
 ) -> Array:
     """Return the weighted Dice coefficient of the units of a query and of each type.
 
@@ -98,10 +101,10 @@ def unit_overlap(
         segments: The segments of the library.
         parts: The units of each segment.
         units: The units of the query, and how often it has each.
-        types: The types, numbered as in the library.
+        types: The segment of each type, and the rows there of its units.
     """
     every = [np.repeat(hash_texts(units), list(units.values()))]  # the query is the owner 0
-    for segment, rows in units_of_types(segments, types.tolist()):
+    for segment, rows in types:
         every.append(parts[segment.number].keys_of(rows))
     owners = np.repeat(np.arange(len(every)), [len(keys) for keys in every])
     keys, places = np.unique(np.concatenate(every), return_inverse=True)

@@ -344,9 +344,9 @@ class KeyedPostingsWriter:
         weights = np.fromiter(counts.values(), np.int32, len(counts))
         self._postings.add(np.array(rows, np.int32), np.full(len(rows), owner), weights)
 
-    def write(self) -> None:
-        """Write postings and keys."""
-        self._postings.write(len(self._rows))
+    def write(self, owners: int | None = None) -> None:
+        """Write postings and keys; given `owners`, also a forward index of as many."""
+        self._postings.write(len(self._rows), owners)
         Keys.write(self._folder, self._name, hash_texts(self._rows))
 
 

@@ -6,12 +6,14 @@
     forms.*        the types by their forms: those of one form are renamings of each other
     alignment.*    the symbols of every type, row by row
     families.*     see `families`
+    normal*        see `normal_view`
 
 A query reads the postings of its own units and shapes, the rarest first, as long as all of them
 together are in at most `MAX_EQUATIONS` equations. The best candidates are then aligned with the
 query, symbol by symbol. A score is a mean of that likeness, in which letters may be renamed, and
 of the overlap of units, in which letters and names count by how rare they are (`overlap`): each
-finds what the other misses. How rare a unit is, is a sum over the segments, and ties are broken by
+finds what the other misses. Both are means of two views: equations as they are written, and in
+normal form (`normal_view`). How rare a unit is, is a sum over the segments, and ties are broken by
 the keys of types, so that segments do not affect answers. NumPy only.
 """
 
@@ -31,6 +33,7 @@ from eqemb.formula.likeness import (
     MAX_SYMBOLS,
     QUERY,
     Likeness,
+    Outline,
     bare_tag,
     is_letter,
     likeness,
@@ -41,6 +44,7 @@ from eqemb.formula.shapes import form, key, shapes
 from eqemb.index import families
 from eqemb.index.alignment import AlignmentIndex, AlignmentWriter
 from eqemb.index.base_vectors import BaseVectorWriter
+from eqemb.index.normal_view import NormalQuery, NormalWriter, open_normal_view, read_query
 from eqemb.index.overlap import (
     Features,
     count_equations,
@@ -69,10 +73,16 @@ from eqemb.library.database import Records
 MAX_EQUATIONS = 2_000_000
 #: Candidates that are aligned with the query, and a limit of their symbols times the query's.
 MAX_ALIGNED, MAX_CELLS = 64, 200_000
+#: Candidates that are aligned with the query in normal form, too.
+MAX_ALIGNED_NORMAL = 24
 #: Equations that a pattern is tried on, and the matching steps this may take.
 MAX_TRIED, MAX_MATCH_STEPS = 500, 25_000
 #: The share of the overlap of units in a score; the rest is the likeness.
 OVERLAP = 0.5
+#: The score of an equation that is equal in normal form, but written differently.
+EQUAL_SCORE = 0.98
+#: The weight of a unit in normal form relative to a unit, when candidates are selected.
+NORMAL_WEIGHT = 0.5
 #: The weight of a shape relative to a unit, when candidates are selected.
 SHAPE_WEIGHT = 0.5
 
@@ -98,6 +108,7 @@ def index_structure(records: Records, folder: Path) -> None:
     symbols = KeyedPostingsWriter(folder, "symbols")
     # here, since they read the same trees
     base, worked = BaseVectorWriter(folder), WorkedNumbersWriter(folder)
+    normal = NormalWriter(folder)
     types, forms = array("Q"), array("Q")
     own: list[tuple[int, ...]] = []
     near: list[list[int]] = []
@@ -111,6 +122,7 @@ def index_structure(records: Records, folder: Path) -> None:
         alignment.add(outline(made))
         base.add(made, parts)
         worked.add(made)
+        normal.add(made)
         types.append(key(canonical))
         forms.append(key(form(made)))
         own.append(families.family_keys(made))
@@ -129,6 +141,7 @@ def index_structure(records: Records, folder: Path) -> None:
     per_type = np.bincount(equations, minlength=len(types))
     for name in ("units", "shapes"):
         np.save(folder / f"{name}.sizes.npy", count_equations(Postings(folder, name), per_type))
+    normal.close(per_type)
 
 
 # ------------------------------------------------------------ reading
@@ -159,6 +172,10 @@ class StructureIndex:
         }
         self._symbols = [KeyedPostings(part.folder, "symbols") for part in segments]
         self._alignment = AlignmentIndex(segments)
+        #: None if a segment has none, since an older version of eqemb indexed it
+        self.normal = open_normal_view(segments)
+        if self.normal is not None:
+            self._features["normal"] = self.normal.features
 
     def __len__(self) -> int:
         return self._segments.type_count
@@ -167,6 +184,13 @@ class StructureIndex:
     def families(self) -> families.FamilyIndex:
         """Which types are of one family."""
         return families.FamilyIndex(self._segments, self._alignment)
+
+    def rewritten(self, made: Layout) -> Array:
+        """Return the rows of the equations that are equal to an equation in normal form."""
+        if self.normal is None:
+            return np.empty(0, np.int64)
+        types = self.normal.equal(read_query(made.canonical()).key).tolist()
+        return self._segments.equations_of(types)
 
     def shared_pairs(self, types: Sequence[int]) -> Array:
         """Return how many joined symbols each two of the types share, from 0 to 1."""
@@ -245,7 +269,8 @@ class StructureIndex:
             raise UsageError(f"{made.latex!r} contains no symbol to search for: give LaTeX")
         if is_pattern(made):
             return self._match_pattern(made, allowed, count)
-        estimate = self._estimate(made)
+        normal = None if self.normal is None else read_query(made.canonical())
+        estimate = self._estimate(made, normal)
         if allowed is not None:
             estimate[~allowed] = 0.0
         best = self._best(estimate, max(count, MAX_ALIGNED))
@@ -255,10 +280,7 @@ class StructureIndex:
         sizes = np.minimum(self._alignment.sizes[best], MAX_SYMBOLS)
         cells = np.cumsum(sizes) * min(rows.size, MAX_SYMBOLS)
         aligned = best[: max(16, min(MAX_ALIGNED, int(np.searchsorted(cells, MAX_CELLS))))]
-        alike = self._alignment.likeness(rows, aligned, inside=True)
-        units = Counter("\t".join(unit) for unit in made.units())
-        shared = unit_overlap(self._segments, self._features["units"], units, aligned)
-        scores = (1 - OVERLAP) * alike + OVERLAP * shared
+        alike, scores = self._scores(made, rows, normal, aligned)
         keys = self._segments.type_keys[aligned]
         # the equation itself before others with the same score
         same = keys == np.uint64(key(made.canonical()))
@@ -269,6 +291,28 @@ class StructureIndex:
             for of in (scores, alike)
         ]
         return StructureMatches(np.r_[aligned[order], rest][:count], *ranked)
+
+    def _scores(
+        self, made: Layout, rows: Outline, normal: NormalQuery | None, types: Array
+    ) -> tuple[Array, Array]:
+        """Return the likeness of a query and each type, and its score: means of both views.
+
+        The likeness is computed in normal form only for the types that are best without it.
+        """
+        alike = self._alignment.likeness(rows, types, inside=True)
+        units = Counter("\t".join(unit) for unit in made.units())
+        own = units_of_types(self._segments, types.tolist())
+        shared = unit_overlap(self._segments, self._features["units"], units, own)
+        if self.normal is None or normal is None:
+            return alike, (1 - OVERLAP) * alike + OVERLAP * shared
+        shared = (shared + self.normal.overlap(normal, types)) / 2
+        equal = np.isin(types, self.normal.equal(normal.key))
+        promising = (1 - OVERLAP) * alike + OVERLAP * shared + equal
+        best = np.lexsort((self._segments.type_keys[types], -promising))[:MAX_ALIGNED_NORMAL]
+        alike[best] = (alike[best] + self.normal.likeness(normal, types[best])) / 2
+        scores = (1 - OVERLAP) * alike + OVERLAP * shared
+        scores[equal] = np.maximum(scores[equal], EQUAL_SCORE)
+        return alike, scores
 
     def _best(self, estimate: Array, count: int) -> Array:
         """Return the types with the largest positive values, each key once, ties by key."""
@@ -287,10 +331,13 @@ class StructureIndex:
         found: Array = some[np.lexsort((keys, -estimate[some]))][:count]
         return found
 
-    def _estimate(self, made: Layout) -> Array:
+    def _estimate(self, made: Layout, normal: NormalQuery | None = None) -> Array:
         """Return the share of the query's units and shapes that each type has, from 0 to 1."""
         units = Counter("\t".join(unit) for unit in made.units() if not _has_wildcard(unit))
         lookups = [*self._lookups("units", units, 1.0), *self._shapes_of(made, SHAPE_WEIGHT)]
+        if normal is not None:
+            others = Counter({unit: n for unit, n in normal.units.items() if unit not in units})
+            lookups += self._lookups("normal", others, NORMAL_WEIGHT)
         scores = np.zeros(len(self), np.float32)
         total = 0.0
         for lookup in _within_limit(lookups):
@@ -314,6 +361,8 @@ class StructureIndex:
             scores[forms.rows(own) + segment.first_type] += 1.0  # renamings come first
             if segment.live is not None:
                 self._of_segment(scores, segment)[segment.equations_per_type == 0] = 0.0
+        if self.normal is not None and normal is not None:
+            scores[self.normal.renamed(normal.form)] += 1.0
         return scores
 
     def _match_pattern(self, made: Layout, allowed: Array | None, count: int) -> StructureMatches:

@@ -29,7 +29,7 @@ from eqemb.index.definitions import DefinitionIndex
 from eqemb.index.encoder import EncoderIndex
 from eqemb.index.segments import IndexSegments
 from eqemb.index.stemming import stem
-from eqemb.index.structure import StructureIndex, StructureMatches
+from eqemb.index.structure import EQUAL_SCORE, StructureIndex, StructureMatches
 from eqemb.index.text_index import Term, TextIndex
 from eqemb.index.vectors import VectorSpace
 from eqemb.library.database import LibraryRecords
@@ -229,9 +229,7 @@ class Search:
             return None
         symbols = len(query.layout.nodes())
         evidence = equation_evidence(parts["structure"], parts.get("words"), symbols)
-        found = strength_of_equation(evidence)
-        found[self.same_equations(query.layout)] = 1.0
-        return found
+        return strength_of_equation(evidence)
 
     def read_query(self, query: str) -> WordQuery:
         """Parse a query, and repair its misspelt words."""
@@ -362,7 +360,8 @@ class Search:
             notes += typed_notes(query.layout, query.reading)
         strengths = self.equation_strengths(query, parts)
         weighted = apply_weights(parts, self.equation_weights)
-        kinds = equation_kinds(self.same_equations(query.layout), len(allowed))
+        same, equal = self.same_equations(query.layout), self.structure.rewritten(query.layout)
+        kinds = equation_kinds(same, equal, len(allowed))
         hits, matches = self.hits.matching(weighted, k, allowed, strengths, kinds, filters)
         if hits and len(query.layout.nodes()) == 1 and query.equation is None:
             notes.append(ONE_SYMBOL)
@@ -408,7 +407,9 @@ class Search:
             kind = int(self.types[same[0]]) if len(same) else None
             vector = self.paper.alpha(kind, units)
             parts["paper"] = self.paper.equations_like(vector)[self.types]
+        equal = self.structure.rewritten(query.layout)
         for scores in parts.values():  # equal equations score 1, whatever words are around them
+            scores[equal] = EQUAL_SCORE
             scores[same] = 1.0
         return parts
 

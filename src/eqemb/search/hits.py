@@ -17,7 +17,7 @@ from eqemb.index.segments import IndexSegments
 from eqemb.index.structure import StructureIndex
 from eqemb.index.vector_index import VectorIndex
 from eqemb.library.database import LibraryRecords
-from eqemb.search.match_kinds import Kinds, Matches, limit_kind, matching_rows
+from eqemb.search.match_kinds import Kinds, Matches, limit_kind, matching_rows, raise_equal
 from eqemb.search.query import Filters
 from eqemb.search.results import Hit
 from eqemb.search.where import SymbolReader
@@ -79,6 +79,8 @@ class HitReader:
         """Return the best equations, and all that match; the filters may name one of the kinds."""
         if filters is not None:
             limit_kind(allowed, kinds, filters.kind)
+        if strengths is not None:
+            raise_equal(strengths, kinds)
         hits = self.best(parts, k, allowed, strengths)
         return hits, matching_rows(parts, allowed, strengths, kinds)
 

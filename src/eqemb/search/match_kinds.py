@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from eqemb.errors import UsageError
 from eqemb.search.strength import weak_below
 
-SAME_EQUATION = "same equation"
+SAME_EQUATION, WRITTEN_DIFFERENTLY = "same equation", "written differently"
 #: The kinds of matches: for words, for words with formulas, and for an equation.
 MATCH_KINDS = (
     "all words",
@@ -18,8 +18,11 @@ MATCH_KINDS = (
     "words only",
     "formula only",
     SAME_EQUATION,
+    WRITTEN_DIFFERENTLY,
     "similar equation",
 )
+#: The least strength of an equation that is equal to the query, by kind of match.
+_EQUAL = {SAME_EQUATION: 1.0, WRITTEN_DIFFERENTLY: 0.95}
 #: A share of words that is all of them, but for rounding.
 _ALL = 0.999
 
@@ -64,11 +67,32 @@ def word_kinds(
     return {"words and formula": has & like, "words only": has & ~like, "formula only": ~has & like}
 
 
-def equation_kinds(same: NDArray[np.int64], count: int) -> dict[str, Mask]:
-    """Return the kinds of matches for an equation; `same` are the rows that are equal to it."""
-    equal = np.zeros(count, bool)
+def equation_kinds(
+    same: NDArray[np.int64], rewritten: NDArray[np.int64], count: int
+) -> dict[str, Mask]:
+    """Return the kinds of matches for an equation.
+
+    Args:
+        same: The rows that are equal to it.
+        rewritten: Those that are equal in normal form; they may include `same`.
+        count: The number of all rows.
+
+    """
+    equal, other = np.zeros((2, count), bool)
     equal[same] = True
-    return {SAME_EQUATION: equal, "similar equation": ~equal}
+    other[rewritten] = True
+    return {
+        SAME_EQUATION: equal,
+        WRITTEN_DIFFERENTLY: other & ~equal,
+        "similar equation": ~(equal | other),
+    }
+
+
+def raise_equal(strengths: Scores, kinds: Kinds) -> None:
+    """Raise the strengths of what is equal to the query."""
+    for kind, least in _EQUAL.items():
+        if kind in kinds:
+            np.maximum(strengths, np.float32(least), out=strengths, where=kinds[kind])
 
 
 def limit_kind(allowed: Mask, kinds: Kinds, kind: str | None) -> None:

@@ -39,7 +39,7 @@ def by_apposition(sentence: Sentence, group: Group) -> Iterator[Mention]:
     end = group.start
     soft = 0.0
     if sentence.kinds[end - 1] == "," and ends_clause(sentence, group.end):
-        end, soft = end - 1, 0.25  # "the true posterior, p, ..."
+        end, soft = end - 1, 0.15  # "the true posterior, p, ..."
         if sentence.kinds[group.end] != "," and (
             sentence.kinds[group.end] not in {".", ")"}
             or _RELATION_SIGN.search(sentence.latex[group.start])
@@ -96,6 +96,7 @@ def by_parenthesis(sentence: Sentence, group: Group) -> Iterator[Mention]:
     if opener == "(" and closer == ")":
         phrase = sentence.before(group.start - 1)
         if phrase is not None and not _BOUNDS.search(sentence.latex[group.start]):
+            phrase = sentence.with_owner(phrase)
             yield from shared(group, phrase, "parenthesis", 0.7 if phrase.determiner else 0.55)
     if closer != "(" or opener == ADJECTIVE:
         return
@@ -129,7 +130,7 @@ def by_count(sentence: Sentence, group: Group) -> Iterator[Mention]:
         return
     phrase = Phrase(last + 1, end)
     if len(group.terms) > 1:
-        yield from shared(group, phrase, "count", 0.55)
+        yield from shared(group, phrase, "count", 0.6)
     elif _COUNTING.match(latex):
         yield Mention(last, phrase, "count", 0.6, counts=True)
     else:

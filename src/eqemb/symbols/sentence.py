@@ -79,14 +79,17 @@ class SentenceTokens:
         self._chunks: list[int | list[str]] = []
 
     def add(
-        self, text: str, latex: str | None, start: int, end: int, *, glued: bool = False
-    ) -> None:
-        """Add a token; `latex` is None for words, and `glued` says that a formula is in a word."""
+        self, text: str, latex: str | None, start: int, end: int, *, glued: bool = False,
+    ) -> None:  # fmt: skip
+        """Add a token; `latex` is None for words.
+
+        `glued` says that a formula is part of a word, the rest of which is `text`.
+        """
         lower = ""
         if latex is None:
             lower, kind = _word(text)
         elif glued:
-            kind = lexicon.ADJECTIVE
+            kind = _attached_kind(text)
         elif _NOT_A_SYMBOL.fullmatch(latex):
             kind = lexicon.NUMBER
         else:
@@ -153,8 +156,16 @@ def read_sentence(text: str, offset: int = 0) -> SentenceTokens:
         if attached is not None:
             pieces[number + 1] = pieces[number + 1][attached.end() :]
             place += attached.end()
-        tokens.add("", piece, start, place, glued=attached is not None)
+        tokens.add(attached[0] if attached else "", piece, start, place, glued=bool(attached))
     return tokens
+
+
+@lru_cache(maxsize=4096)
+def _attached_kind(text: str) -> str:
+    """The kind of a word that starts with a formula: "$k$th", "$n$-gram", "$d$-dimensional"."""
+    word = text.lstrip("-\u2010\u2011").lower()
+    is_noun = len(word) > 2 and lexicon.kind_of(word) == lexicon.NOMINAL
+    return lexicon.NOMINAL if is_noun else lexicon.ADJECTIVE
 
 
 @lru_cache(maxsize=65536)

@@ -24,6 +24,7 @@ from eqemb.symbols.identifiers import (
 from eqemb.symbols.model import Symbol
 
 _MEMBER = frozenset("∈⊂⊆")
+_BOUNDS = frozenset("<≤⩽>≥⩾")
 _ARROWS = frozenset("→↦⟶⟼")
 _EQUALS = frozenset("=≡≜≝≐≈∝") | {":="}
 
@@ -164,6 +165,10 @@ def _enumerated(symbol: Symbol, first: Symbol) -> Symbol:
 def _split(row: list[Node]) -> tuple[list[Node], str, list[Node]]:
     for place, node in enumerate(row):
         if node.tag in RELATION_TAGS and place:
+            if node.tag in _BOUNDS and all(part.tag[:2] == "N!" for part in row[:place]):
+                head, _, rest = _split(row[place + 1 :])
+                if all(part.tag[:2] == "N!" for part in rest):
+                    return head, node.tag, []  # `0 < x < 1` is about x, and `1 < i < n` is not
             return row[:place], node.tag, row[place + 1 :]
     return row, "", []
 

@@ -57,6 +57,7 @@ class Record:
     """One for each equation."""
     problems: tuple[tuple[Any, ...], ...] = ()
     unknown: tuple[tuple[Any, ...], ...] = ()
+    notation: tuple[tuple[Any, ...], ...] = ()
 
     def seal(self) -> "Record":
         """Compute the digest of the content."""
@@ -64,6 +65,7 @@ class Record:
             self.name, self.origin, self.collection, self.status, self.cause, self.detail,
             None if self.article is None else self.article[:-1],
             self.equations, self.forms, self.problems, self.unknown,
+            *([self.notation] if self.notation else ()),
         )  # fmt: skip
         text = json.dumps(content, ensure_ascii=True, separators=(",", ":"))
         self.digest = hashlib.sha256(text.encode()).digest()
@@ -111,6 +113,7 @@ def from_article(
         forms=tuple((_storable(canonical)[0], _storable(*units)) for canonical, units in forms),
         problems=tuple(_storable(p.cause, p.file, p.line, p.detail) for p in article.problems),
         unknown=tuple(_storable(*pair) for pair in sorted(article.unknown_macros.items())),
+        notation=tuple(_storable(*row) for row in article.notation),
     ).seal()
 
 

@@ -42,7 +42,10 @@ class Definition:
     """The whole sentence, as it stands in the article's text."""
     start: int
     end: int
-    """Where the phrase stands in the article's text; both are the symbol's for a bare type."""
+    """Where the phrase stands in the article's text; both are the symbol's for a bare type.
+
+    Rows of tables that are not in the text stand at the start of their section, with no length.
+    """
     position: int
     """Where the formula with the symbol stands in the article's text."""
     paragraph: int

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from eqemb.article import Article, Equation, Problem
+from eqemb.article import Article, Equation, NotationRow, Problem
 from eqemb.errors import EqembError
 from eqemb.library.database.index_queries import IndexQueries
 from eqemb.library.database.report_queries import ReportQueries
@@ -24,6 +24,7 @@ _TABLES_OF_SOURCES = {
     "equations": "article",
     "problems": "article",
     "unknown_macros": "article",
+    "notation": "article",
 }
 
 _MAX_NAMES = 1 << 14  # of sources that are kept in memory
@@ -65,6 +66,7 @@ class Records(ReportQueries, IndexQueries):
         self._names: dict[int, str] = {}
         self._keys: dict[str, int] = {}
         self._types: int | None = None
+        self._has_notation: bool | None = None
         if write:
             self._db = sqlite3.connect(path, isolation_level=None)
         else:
@@ -135,6 +137,10 @@ class Records(ReportQueries, IndexQueries):
         self._db.executemany(
             "INSERT INTO unknown_macros VALUES (?,?,?)", ((key, *row) for row in record.unknown)
         )
+        if record.notation:
+            self._db.executemany(
+                "INSERT INTO notation VALUES (?,?,?,?)", ((key, *row) for row in record.notation)
+            )
         self.documents += 1
 
     def _type(self, canonical: str, units: tuple[str, ...]) -> int:
@@ -290,6 +296,7 @@ class Records(ReportQueries, IndexQueries):
             record.problems = tuple(self.rows(problems, key))
             unknown = f"SELECT macro, count FROM unknown_macros {of}"
             record.unknown = tuple(self.rows(unknown, key))
+            record.notation = tuple(self._notation(key))
             yield record
 
     def key(self, name: str) -> int | None:
@@ -339,7 +346,17 @@ class Records(ReportQueries, IndexQueries):
         found.problems = [Problem(*problem) for problem in self.rows(query, key)]
         query = "SELECT macro, count FROM unknown_macros WHERE article = ?"
         found.unknown_macros = dict(self.rows(query, key))
+        found.notation = [NotationRow(*row) for row in self._notation(key)]
         return found
+
+    def _notation(self, key: int) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of tables of notation of an article; older files have no such table."""
+        if self._has_notation is None:
+            query = "SELECT 1 FROM main.sqlite_master WHERE name = 'notation'"
+            self._has_notation = self._db.execute(query).fetchone() is not None
+        if self._has_notation:
+            query = "SELECT symbol, meaning, section FROM notation WHERE article = ? ORDER BY rowid"
+            yield from self.rows(query, key)
 
     def equation(self, key: int, ordinal: int) -> tuple[Equation, str]:
         """Return an equation by its article's id and its ordinal, and the article's title."""

@@ -29,6 +29,8 @@ CREATE TABLE units (id INTEGER PRIMARY KEY, unit TEXT NOT NULL UNIQUE);
 CREATE TABLE problems (
     article INTEGER NOT NULL, cause TEXT, file TEXT, line INTEGER, detail TEXT);
 CREATE INDEX problems_article ON problems (article);
+CREATE TABLE notation (article INTEGER NOT NULL, symbol TEXT, meaning TEXT, section INTEGER);
+CREATE INDEX notation_article ON notation (article);
 CREATE TABLE unknown_macros (article INTEGER NOT NULL, macro TEXT, count INTEGER);
 CREATE INDEX unknown_macros_article ON unknown_macros (article);
 """

@@ -16,12 +16,14 @@ from eqemb.formula.write_latex import to_latex
 from eqemb.symbols.identifiers import (
     DOTS,
     INDEX_DASH,
+    NAMED_FUNCTIONS,
     RELATION_TAGS,
     first_nodes,
     is_identifier,
     make_symbol,
 )
 from eqemb.symbols.model import Symbol
+from eqemb.symbols.words import is_word, name_of, word_run
 
 _MEMBER = frozenset("∈⊂⊆")
 _BOUNDS = frozenset("<≤⩽>≥⩾")
@@ -205,6 +207,11 @@ def _named(part: list[Node]) -> list[Symbol] | None:
         return [make_symbol(first)]
     if rest[0].tag[:3] in {"M!(", "M!&", "M!{"} and len(rest) == 1:
         return [make_symbol(first)]
+    if part[-1].tag[:3] == "M!(" and len(part) > 2:  # `loss(x)`
+        word = word_run(first)
+        if len(word) == len(part) - 1 and "V!" + name_of(word) not in NAMED_FUNCTIONS:
+            return [make_symbol(word[-1], word)]
+        return None
     if all(node.tag[:2] == "V!" and len(node.tag) == 3 for node in part) and len(part) > 1:
         return _word(part)
     return None
@@ -215,9 +222,13 @@ def _word(part: list[Node]) -> list[Symbol] | None:
     if any(node.kids for node in part[:-1]) or len(part) > 12:
         return None
     name = "".join(node.tag[2:] for node in part)
-    if not (name.isascii() and (len(name) > 2 or name[0] == name[1])):
+    if not name.isascii() or (
+        len(name) == 2 and name[0] != name[1] and not is_word(name, called=False)
+    ):
         return None
-    return [Symbol(name, name, name, name)]
+    if "V!" + name in NAMED_FUNCTIONS:
+        return None
+    return [make_symbol(part[-1], part)]
 
 
 def _members(fence: Node) -> list[Symbol] | None:

@@ -8,6 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import lru_cache
 
 from eqemb.article import EQUATION_MARK, Article
 from eqemb.symbols import lexicon
@@ -207,17 +208,21 @@ class _LineReader:
         self, term: FormulaTerm, at: int, text: str, span: tuple[int, int], *,
         scope: Scope, kind: Kind, confidence: float,
     ) -> Iterator[Definition]:  # fmt: skip
+        if not term.symbols:
+            return
         line, position = self.line, self.span(at)[0]
         equation = self.places.nearest_equation(position, line.paragraph)
+        sentence, confidence = line.text.strip(), round(confidence, 2)
         for symbol in term.symbols:
             yield Definition(
-                symbol=symbol, text=text, type=term.type, sentence=line.text.strip(),
+                symbol=symbol, text=text, type=term.type, sentence=sentence,
                 start=span[0], end=span[1], position=position, paragraph=line.paragraph,
                 section=line.section, equation=equation, scope=scope, kind=kind,
-                confidence=round(confidence, 2),
+                confidence=confidence,
             )  # fmt: skip
 
 
+@lru_cache(maxsize=16384)
 def _may_have_type(latex: str) -> bool:
     return (
         len(latex) <= _MAX_TYPE_LETTERS

@@ -50,10 +50,10 @@ class Sentence:
 
     def __init__(self, tokens: SentenceTokens) -> None:
         self.tokens = tokens
-        self.size = len(tokens.kinds)
-        self.kinds = tokens.kinds + _OUTSIDE
+        self.size = tokens.close(_OUTSIDE)
+        self.kinds = tokens.kinds
         """The kind of each token; '' outside the sentence, which ends every search."""
-        self.lowers = tokens.lowers + _OUTSIDE
+        self.lowers = tokens.lowers
         """Each word in lower case; '' for formulas and outside the sentence."""
         self.latex = tokens.latex
 

@@ -103,7 +103,7 @@ def _add_meanings(
     for meaning in meanings:
         row = rows.get(id(meaning.definition))
         if row is not None:
-            found[row] = max(found.get(row, 0.0), meaning.confidence)
+            found[row] = max(found.get(row, 0.0), meaning.score)
     owners = np.full(len(found), equation)
     writer.add(np.array(list(found), np.int32), owners, np.array(list(found.values()), np.float32))
 

@@ -116,8 +116,8 @@ class Sentence:
         if word.endswith("ing") and word not in _NAMES_IN_ING:
             return True
         before = self.lowers[start - 1]
-        if before in {"which", "who"}:
-            return True
+        if before in {"which", "who", "instead", "first", "then"}:
+            return True  # "towns which cover x", "we first differentiate f"
         after_subject = self.kinds[start - 1] in {FORMULA, ADVERB} or before == "that"
         return after_subject and lexicon.is_plural(word)
 
@@ -125,6 +125,8 @@ class Sentence:
         """Whether a pronoun or an auxiliary before a word makes it a verb; "to" may not."""
         if self.kinds[start - 1] == PRONOUN or self.lowers[start - 1] in _BEFORE_VERBS:
             return True
+        if start == 0:  # "Draw rate r"
+            return self.lowers[start] in _VERBS_TOO
         return self.lowers[start - 1] == "to" and (
             self.lowers[start] in _VERBS_TOO or self.kinds[start + 1] == FORMULA
         )
@@ -474,7 +476,8 @@ _INSIDE_RELATIVE = frozenset({"not", "how", "whether", "what"})
 #: Nouns that are verbs after "to": "to fix penalty p".
 _VERBS_TOO = frozenset(
     "set fix sample update estimate model process test train map transform fine-tune finetune score"
-    " rank label cluster search access balance control weight scale plot query record sort".split()
+    " rank label cluster search access balance control weight scale plot query record sort use"
+    " draw".split()
 )
 _NAMES_IN_ING = frozenset({"embedding", "mapping", "string", "ring", "spring"})
 _BEFORE_VERBS = frozenset({"will", "can", "may", "must", "should", "cannot", "could", "would"})

@@ -26,7 +26,7 @@ from eqemb.symbols.model import Symbol
 from eqemb.symbols.words import is_word, name_of, word_run
 
 _MEMBER = frozenset("∈⊂⊆")
-_BOUNDS = frozenset("<≤⩽>≥⩾")
+_BOUND_SIGNS = frozenset("<≤⩽>≥⩾")
 _ARROWS = frozenset("→↦⟶⟼")
 _EQUALS = frozenset("=≡≜≝≐≈∝") | {":="}
 
@@ -49,7 +49,7 @@ _ARGUMENTS = rf"\({_NESTED}\)"
 #: A function with its arguments.
 _APPLIED = re.compile(rf"((?:[a-zA-Z]|{_LETTER}|{_STYLED_LETTER})(?:{_SCRIPT})*+){_ARGUMENTS}")
 #: A letter with scripts.
-_SCRIPTED = re.compile(rf"([a-df-zA-Z]|{_LETTER}|{_STYLED_LETTER})((?:{_SCRIPT})++)")
+_SCRIPTED_LETTER = re.compile(rf"([a-df-zA-Z]|{_LETTER}|{_STYLED_LETTER})((?:{_SCRIPT})++)")
 #: Signs that no name starts with, and something after them.
 _OPENING_SIGN = re.compile(
     r"\\(?:xymatrix|sum|prod|coprod|int|iint|oint|bigcup|bigcap|bigoplus|bigotimes|bigvee|bigwedge"
@@ -109,7 +109,7 @@ def _read_sides(latex: str) -> FormulaTerm | None:
     applied = _APPLIED.fullmatch(latex)
     if applied is not None:
         return read_term(applied[1])
-    scripted = _SCRIPTED.fullmatch(latex)
+    scripted = _SCRIPTED_LETTER.fullmatch(latex)
     if scripted is not None:
         return _read_scripted(scripted[1], scripted[2])
     if _OPENING_SIGN.match(latex) and not _INFIX_COMMAND.search(latex):
@@ -203,7 +203,7 @@ def _enumerated(symbol: Symbol, first: Symbol) -> Symbol:
 def _split(row: list[Node]) -> tuple[list[Node], str, list[Node]]:
     for place, node in enumerate(row):
         if node.tag in RELATION_TAGS and place:
-            if node.tag in _BOUNDS and all(part.tag[:2] == "N!" for part in row[:place]):
+            if node.tag in _BOUND_SIGNS and all(part.tag[:2] == "N!" for part in row[:place]):
                 head, _, rest = _split(row[place + 1 :])
                 if all(part.tag[:2] == "N!" for part in rest):
                     return head, node.tag, []  # `0 < x < 1` is about x, and `1 < i < n` is not

@@ -52,7 +52,7 @@ _STATING = frozenset(
 _MODAL = frozenset("will can may shall should".split())
 _CLAUSE_OPENERS = frozenset("that whether how if what which when where".split())
 _INDICATED = frozenset("one zero true false".split())
-_SHORT = frozenset("short shorthand abbreviation notation".split())
+_SHORTHANDS = frozenset("short shorthand abbreviation notation".split())
 _CALLED = frozenset("called termed named known".split())
 _DENOTED = frozenset("denoted represented written symbolized designated indicated noted".split())
 _GIVEN = frozenset("defined given computed calculated expressed obtained formulated".split())
@@ -230,7 +230,7 @@ def _copula(sentence: Sentence, at: int, *, starts: bool) -> tuple[int, float] |
 def _in_role(sentence: Sentence, at: int) -> int | None:
     """Where the name starts in "chosen to be the", "interpreted as the", "shorthand for the"."""
     first = at + (sentence.kinds[at] == DETERMINER)
-    if sentence.lowers[first] in _SHORT:
+    if sentence.lowers[first] in _SHORTHANDS:
         return first + 2 if sentence.lowers[first + 1] in {"for", "of"} else None
     if sentence.kinds[at] != PARTICIPLE:
         return None

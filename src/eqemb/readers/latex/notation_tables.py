@@ -57,7 +57,7 @@ _MATH_EDGE = re.compile(r"\\ensuremath\s*\{|\\[()]|[${}]\Z|\A\$")
 _NOT_PLAIN = re.compile(
     r"\\(?:begin|end|\[|foot\w*|label|input|include\w*|caption|write|item)(?![a-zA-Z])|\$\$"
 )
-_WORD = re.compile(r"[^\W\d_]{3}")
+_CELL_WORD = re.compile(r"[^\W\d_]{3}")
 
 Cell = tuple[int, int]
 
@@ -87,7 +87,7 @@ def add_notation(walk: DisplayWalk, symbol: Cell, meaning: Cell) -> None:
     text = walk.text
     alone = _SYMBOL_CELL.fullmatch(text[slice(*symbol)].strip())
     words = text[slice(*meaning)]
-    if alone is None or len(words) > _MAX_CELL or not _WORD.search(words):
+    if alone is None or len(words) > _MAX_CELL or not _CELL_WORD.search(words):
         return
     if _NOT_PLAIN.search(words) or _SYMBOL_CELL.fullmatch(words.strip()):
         return
@@ -145,7 +145,7 @@ def _direction(kinds: list[list[str]]) -> int:
 def _kind(cell: str) -> str:
     if _SYMBOL_CELL.fullmatch(cell):
         return "symbol"
-    return "words" if _WORD.search(cell) else ""
+    return "words" if _CELL_WORD.search(cell) else ""
 
 
 def _rows(text: str, pos: int, end: int) -> Iterator[list[Cell]]:

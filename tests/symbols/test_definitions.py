@@ -86,6 +86,7 @@ E = EQUATION_MARK
         ("It maps words to word vectors $v$ there.", {"v": "word vectors"}),
         ("This holds for towns which cover $X$ there.", {}),
         ("We first differentiate $E$ there.", {}),
+        ("We often set $E$ there.", {}),
         ("It helps to use test functions $f$ there.", {"f": "test functions"}),
         ("Draw mean rate $r$ there.", {"r": "mean rate"}),
         ("Given $V$, the set of the best words, we stop.", {"V": "set of the best words"}),

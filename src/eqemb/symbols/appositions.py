@@ -11,6 +11,7 @@ from eqemb.symbols.lexicon import (
     NOMINAL,
     PARTICIPLE,
     PREPOSITION,
+    PRONOUN,
     VERB,
 )
 from eqemb.symbols.mentions import (
@@ -85,6 +86,10 @@ def _apposition_confidence(sentence: Sentence, phrase: Phrase) -> float:
         before = sentence.kinds[phrase.start - 1]
         if before not in {PREPOSITION, CONJUNCTION, "", ",", "(", VERB, NOMINAL, DETERMINER}:
             confidence = 0.5
+        elif (
+            sentence.lowers[phrase.start - 1] == "to" or sentence.kinds[phrase.start - 2] == PRONOUN
+        ):
+            confidence = 0.5  # "we prove claim c": the verb may not be one
     if head in lexicon.VAGUE_HEADS and phrase.end - phrase.start == 1:
         confidence -= 0.25
     return confidence
@@ -130,7 +135,7 @@ def by_count(sentence: Sentence, group: Group) -> Iterator[Mention]:
         return
     phrase = Phrase(last + 1, end)
     if len(group.terms) > 1:
-        yield from shared(group, phrase, "count", 0.6)
+        yield from shared(group, phrase, "count", 0.5)
     elif _COUNTING.match(latex):
         yield Mention(last, phrase, "count", 0.6, counts=True)
     else:

@@ -31,7 +31,7 @@ _SAME_LINE, _NEXT_LINES, _SAME_PARAGRAPH = 1.0, 0.97, 0.93
 _EARLIER_HERE, _LATER_HERE, _EARLIER_SECTION, _LATER_SECTION = 0.88, 0.72, 0.75, 0.5
 _OUT_OF_SCOPE = 0.5
 #: Log odds of being right: for a score of 0, and by how much they grow up to a score of 1.
-_AT_ZERO, _SLOPE = -1.70, 3.97
+_AT_ZERO, _SLOPE = -1.64, 3.86
 
 
 class Glossary:

@@ -118,6 +118,8 @@ class Sentence:
         before = self.lowers[start - 1]
         if before in {"which", "who", "instead", "first", "then"}:
             return True  # "towns which cover x", "we first differentiate f"
+        if self.kinds[start - 1] == ADVERB and self.kinds[start - 2] == PRONOUN:
+            return True  # "we often set x"
         after_subject = self.kinds[start - 1] in {FORMULA, ADVERB} or before == "that"
         return after_subject and lexicon.is_plural(word)
 

@@ -18,6 +18,7 @@ the papers; those of bins are Wilson's.
 """
 
 import argparse
+import csv
 import gzip
 import hashlib
 import json
@@ -251,6 +252,26 @@ def calibration_error(table: list[dict[str, Any]]) -> float:
     return sum(gaps) / total if total else 0.0
 
 
+def fit(items: list[Item], marks: Path) -> tuple[float, float, int]:
+    """Log odds of being right as a line in the score: its start, its slope, and the examples.
+
+    Examples are the answers of a half and the lines of a table with `score` and `right`.
+    """
+    answers = [(mention, item) for item in items if (mention := answer(item, 0.0))]
+    pairs = [(mention.confidence, outcome(item, mention).touching) for mention, item in answers]
+    with marks.open(encoding="utf-8", newline="") as file:
+        rows = csv.DictReader(file, delimiter="\t")
+        pairs += [(float(row["score"]), row["right"] == "1") for row in rows]
+    inputs = np.array([(1.0, score) for score, _ in pairs])
+    right = np.array([bool(mark) for _, mark in pairs], float)
+    line = np.zeros(2)
+    for _ in range(50):  # Newton's method
+        shares = 1 / (1 + np.exp(-inputs @ line))
+        weights = shares * (1 - shares)
+        line += np.linalg.solve((inputs.T * weights) @ inputs, inputs.T @ (right - shares))
+    return float(line[0]), float(line[1]), len(pairs)
+
+
 def print_bins(table: list[dict[str, Any]]) -> None:
     """The table of `bins` for people."""
     for row in table:
@@ -270,6 +291,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--errors", action="store_true", help="list wrong answers (only tune)")
     parser.add_argument("--kinds", action="store_true", help="count right answers by kind")
     parser.add_argument("--bins", action="store_true", help="share right by confidence")
+    parser.add_argument("--fit", type=Path, metavar="MARKS", help="fit confidences (only tune)")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(arguments)
     folder = os.environ.get("EQEMB_BENCH")
@@ -277,7 +299,13 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit("set EQEMB_BENCH to the folder of benchmark data")
     if options.errors and options.half != "tune":
         sys.exit("--errors lists only the tuning half: add --half tune")
+    if options.fit and options.half != "tune":
+        sys.exit("--fit uses only the tuning half: add --half tune")
     items = read_items(Path(folder), options.half)
+    if options.fit:
+        start, slope, examples = fit(items, options.fit)
+        print(f"log odds {start:.2f} + {slope:.2f} score, from {examples} examples")
+        return
     if options.errors:
         print_errors(items, options.threshold)
     if options.kinds:

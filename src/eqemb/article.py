@@ -112,6 +112,17 @@ class Problem:
     detail: str = ""
 
 
+class NotationRow(NamedTuple):
+    """A row of a table of notation, whose words are not running text."""
+
+    symbol: str
+    """LaTeX."""
+    meaning: str
+    """Text, formulas in it as `$...$`."""
+    section: int
+    """Index in the article's `sections`; -1 before the first one."""
+
+
 class SymbolOwner:
     """Something with symbols, which are read when they are asked for.
 
@@ -208,6 +219,8 @@ class Article:
     sections: list[str] = field(default_factory=list)
     """Section titles in order."""
     equations: list[Equation] = field(default_factory=list)
+    notation: list[NotationRow] = field(default_factory=list)
+    """Rows of tables of notation that are not in the text, in order."""
     problems: list[Problem] = field(default_factory=list)
     unknown_macros: dict[str, int] = field(default_factory=dict)
     displays_opened: int = 0

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -106,3 +107,22 @@ def test_intervals_of_shares() -> None:
     few, many = symdef.wilson(8, 10), symdef.wilson(80, 100)
     assert few[0] < many[0] < 0.8 < many[1] < few[1]
     assert symdef.calibration_error([]) == 0
+
+
+def test_the_fit_follows_the_marks(tmp_path: Path) -> None:
+    """Higher scores that are right more often give a rising line; the test half is refused."""
+    rows = [(0.2, 0), (0.2, 0), (0.2, 1), (0.8, 1), (0.8, 1), (0.8, 0)]
+    marks = tmp_path / "marks.tsv"
+    lines = ["equation\tsymbol\tscore\tright", *(f"a#1\tx\t{one}\t{two}" for one, two in rows)]
+    marks.write_text("\n".join(lines) + "\n", "utf-8")
+    start, slope, examples = symdef.fit([], marks)
+    assert examples == 6
+    for score, share in ((0.2, 1 / 3), (0.8, 2 / 3)):
+        assert 1 / (1 + math.exp(-(start + slope * score))) == pytest.approx(share)
+
+
+def test_confidences_are_not_fitted_on_the_test_half(bench: Path, tmp_path: Path) -> None:
+    """Nobody tunes on it by accident."""
+    assert bench.exists()
+    with pytest.raises(SystemExit, match="--half tune"):
+        symdef.main(["--fit", str(tmp_path / "marks.tsv")])

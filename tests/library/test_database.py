@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from eqemb.article import Article, Equation, Problem
+from eqemb.article import Article, Equation, NotationRow, Problem
 from eqemb.errors import EqembError
 from eqemb.library.database import LibraryRecords, Records, open_records
 from eqemb.library.rows import PARTIAL, Record, from_article, skipped
@@ -83,6 +83,7 @@ def test_article_is_read_back_unchanged(tmp_path: Path) -> None:
         text="Words.\n\nMore $x$ words.",
         sections=["One", "Two"],
         problems=[Problem("missing input", "main.tex", 3, "b.tex"), Problem("file not used")],
+        notation=[NotationRow("x", "the $x$ of it", 1), NotationRow("y", "b", -1)],
         unknown_macros={"foo": 3, "bar": 1},
         displays_opened=5,
         displays_lost=2,
@@ -104,6 +105,7 @@ def test_any_text_is_read_back_unchanged(tmp_path: Path) -> None:
         text=HOSTILE,
         sections=[HOSTILE],
         problems=[Problem("missing input", HOSTILE, 1, HOSTILE)],
+        notation=[NotationRow(HOSTILE, HOSTILE, 0)],
         unknown_macros={HOSTILE: 1},
     )
     path = written(tmp_path / "r.sqlite", from_article(made, 1, b""))
@@ -123,6 +125,7 @@ def test_lone_surrogate_is_replaced_everywhere(tmp_path: Path) -> None:
         text=half,
         sections=[half],
         problems=[Problem(half, half, 1, half)],
+        notation=[NotationRow(half, half, 0)],
         unknown_macros={half: 1},
     )
     path = written(
@@ -370,3 +373,23 @@ def test_training_data_in_order(tmp_path: Path) -> None:
         assert both.collections() == {"x": 1, "y": 2}
         assert list(both.near_duplicates()) == [("one", 1), ("two", 1)]
         assert list(both.near_duplicates("y")) == [("two", 1)]
+
+
+def test_older_records_have_no_tables_of_notation(tmp_path: Path) -> None:
+    """Records of a version that kept no rows of notation are still read."""
+    path = written(tmp_path / "r.sqlite", record("a", notation=[NotationRow("x", "y", 0)]))
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("DROP TABLE notation")
+    assert returned(path, "a").notation == []
+    with closing(Records(path)) as file:
+        assert [one.notation for one in file.sources()] == [()]
+
+
+def test_notation_is_part_of_the_digest(tmp_path: Path) -> None:
+    """Records without rows of notation keep their digest, and rows change it."""
+    row = NotationRow("x", "y", 0)
+    assert record("a").digest == record("a", notation=[]).digest
+    assert record("a").digest != record("a", notation=[row]).digest
+    path = written(tmp_path / "r.sqlite", record("a", notation=[row]))
+    with closing(Records(path)) as file:
+        assert [one.notation for one in file.sources()] == [(tuple(row),)]

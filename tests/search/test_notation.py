@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from eqemb.article import Equation
 from eqemb.errors import UsageError
 from eqemb.facade.build import build_library
 from eqemb.facade.library import Library
 from eqemb.facade.update import remove_articles
-from eqemb.search.notation import Notation
+from eqemb.search.notation import EquationSymbols, Notation
+from eqemb.symbols import Definition, Meaning, Symbol
 
 DESCENT = r"""\documentclass{article}\title{Descent}\begin{document}
 \section{Method}
@@ -122,3 +124,16 @@ def test_a_removed_article_defines_nothing(tmp_path: Path) -> None:
     remove_articles(made, ["momentum"])
     with Library.open(made) as opened:
         assert shares(opened.notation("learning rate")) == {r"\eta": 0.5, r"\alpha": 0.5}
+
+
+def test_doubt_is_said_with_the_symbols_of_an_equation() -> None:
+    """As text and in notebooks, a meaning that is not sure has a word of doubt."""
+    symbol = Symbol("x", "x", "x", "x")
+    made = Definition(symbol, "input", "", "x.", 0, 1, 0, 0, -1, 0, "section", "verb", 0.5)
+    equation = Equation("a", 1, None, None, [], "equation", 1, "x", "x", "", 0, 0)
+    sure, unsure = (
+        EquationSymbols(equation, [Meaning(symbol, made, confidence)]) for confidence in (0.6, 0.59)
+    )
+    assert "perhaps" not in sure.to_text() + sure._repr_html_()
+    assert "perhaps input  (59% sure)" in unsure.to_text()
+    assert "perhaps input" in unsure._repr_html_()

@@ -64,8 +64,8 @@ def test_without_definitions_there_is_no_list(library: Library) -> None:
 
 def test_doubt_is_said() -> None:
     """A definition that is not sure is shown with "perhaps"."""
-    assert told(meaning("x", "input", 0.5)) == "input"
-    assert told(meaning("x", "input", 0.49)) == "perhaps input"
+    assert told(meaning("x", "input", 0.6)) == "input"
+    assert told(meaning("x", "input", 0.59)) == "perhaps input"
     assert told(meaning("x")) == "no definition found"
 
 

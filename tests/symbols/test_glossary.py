@@ -3,7 +3,7 @@
 import pytest
 
 from eqemb.article import EQUATION_MARK, Article, Equation
-from eqemb.symbols import Glossary, Meaning, equation_meanings, find_definitions
+from eqemb.symbols import Glossary, Meaning, equation_meanings, find_definitions, probability
 from eqemb.symbols.glossary import likeness
 from eqemb.symbols.terms import read_term
 
@@ -111,3 +111,15 @@ def test_one_call_and_stored_definitions_give_the_same() -> None:
     stored = find_definitions(made.article)
     assert equation_meanings(made.article, 1) == made.meanings(1)
     assert Glossary(made.article, stored).meanings(1) == made.meanings(1)
+
+
+def test_a_confidence_is_a_probability_of_the_score() -> None:
+    """It grows with the score, and orders meanings as scores do."""
+    text = f"We vary the width $w$.\nThen {E} where $h$ is the height."
+    found = glossary(text, "A = w h").meanings(1)
+    for one in found[1:]:
+        assert one.confidence == probability(one.score)
+    shares = [probability(score / 10) for score in range(11)]
+    assert shares == sorted(set(shares))
+    assert 0 < shares[0] < shares[-1] < 1
+    assert found[0].score == 0

@@ -18,7 +18,7 @@ ALL = (
 WORDS = (
     "$x$ $y_i$ $K$ where is are denotes the a of rate set learning classes and , ( ) [ ] denoted by"
     " let be : = \u2013 := as such say namely i.e. which that we write refer to used respectively"
-    " with controls stands for mapping binary ."
+    " with controls stands for mapping binary gives serves scores resp. 's 1 if shorthand all ."
 ).split()
 
 

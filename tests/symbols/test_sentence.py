@@ -43,7 +43,7 @@ def test_kinds_and_formulas() -> None:
     tokens = read_sentence(f"Let $x$ be the $n$-gram of $5$ in {E}")
     assert [tokens.kinds[at] for at in tokens.formulas] == [lexicon.FORMULA, lexicon.EQUATION]
     assert tokens.latex == {1: "x", 4: "n", 6: "5"}
-    assert tokens.kinds[4] == lexicon.ADJECTIVE
+    assert tokens.kinds[4] == lexicon.NOMINAL
     assert tokens.kinds[6] == lexicon.NUMBER
     assert tokens.lowers[:2] == ["let", ""]
 

@@ -17,6 +17,9 @@ FORMULAS = [
     r"x & = y", r"x = y & z", r"x' \in X'", r"x^2 = 1", r"x^{(i)} \in A = B", r"(a, b) \in C",
     r"x:=1", r"x :\ y", r"x == y", r"f(g(x)) = h", r"f(x)(y) = h", r"\hat{x}_{t} \in A, b",
     r"\ell(y) = \brack{0 & 1}", r"{x \in X}", r"x_{i \in I} = 1", r"x \in \{1, \dots, n\}",
+    r"f: X \to Y'", r"f: X_i \longrightarrow \mathcal{Y}^n", r"g : A\rightarrow B ", r"e_i", r"e^x",
+    r"\mathcal{K}_3'", r"\hat{x}_{ij}^{(t)}", r"x_i^2", r"\mathbb{R}_+", r"\sum_i x", r"\sum",
+    r"\partial x = 1", r"U \times_S V", r"x_{train}", r"\mathrm{max}_x", r"x ", r"x\ ", r"x^\top_i",
     r"x \circ y", r"x - y = z", r"f(x", r"x) = y", r"x_{a", r"x}_i \in X", r"\left(x = y\right)",
 ]  # fmt: skip
 
@@ -30,6 +33,7 @@ def test_sides_are_read_apart(latex: str) -> None:
 PARTS = (
     r"x f y_i \alpha \mathbf{W} \hat{x} ( ) _i _{jk} ^2 ^{(t)} ' , = := : \colon \in \subset \to +"
     r" - \circ | & \\ \over { } \left( \right) \mathbb{R}^d \not _ ^ 3 . \ldots \{ \} \, \text{if}"
+    r" X \mathcal{Y} \longrightarrow \sum \partial \times_S \mathrm{max} e"
 ).split()
 
 

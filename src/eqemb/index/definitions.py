@@ -44,7 +44,7 @@ from eqemb.index.postings import (
 from eqemb.index.segments import IndexSegment, IndexSegments
 from eqemb.index.stemming import stem
 from eqemb.library.database import Records
-from eqemb.symbols import Definition, Glossary, Meaning, Symbol
+from eqemb.symbols import Definition, Glossary, Meaning, Symbol, probability
 
 #: Definitions that are less sure are not indexed.
 MIN_INDEXED = 0.3
@@ -116,7 +116,7 @@ def _add_meanings(
     for meaning in meanings:
         if meaning.definition is not None and _is_indexed(meaning.definition):
             row = rows[id(meaning.definition)]
-            found[row] = max(found.get(row, 0.0), meaning.confidence)
+            found[row] = max(found.get(row, 0.0), meaning.score)
     owners = np.full(len(found), equation)
     writer.add(np.array(list(found), np.int32), owners, np.array(list(found.values()), np.float32))
 
@@ -159,7 +159,7 @@ def _meanings_line(meanings: Iterable[Meaning], rows: Mapping[int, int]) -> str:
         own = [symbol.key, symbol.latex, symbol.general, symbol.base, symbol.role, symbol.places]
         conflicts = [rows[id(other)] for other in meaning.conflicts]
         row = -1 if found is None else rows[id(found)]
-        made.append([own, row, meaning.confidence, conflicts])
+        made.append([own, row, meaning.score, conflicts])
     return json.dumps(made)
 
 
@@ -256,10 +256,11 @@ class SegmentDefinitions:
             Meaning(
                 _read_symbol(symbol),
                 self._definition(row) if row >= 0 else None,
-                confidence,
+                probability(score) if row >= 0 else 0.0,
                 list(map(self._definition, conflicts)),
+                score,
             )
-            for symbol, row, confidence, conflicts in json.loads(self._meanings[equation])
+            for symbol, row, score, conflicts in json.loads(self._meanings[equation])
         ]
 
     def _definition(self, row: int) -> Definition:

@@ -59,6 +59,7 @@ class Record:
     unknown: tuple[tuple[Any, ...], ...] = ()
     publication: tuple[str, str] | None = None
     """Authors, as JSON, and date; None if neither is known."""
+    notation: tuple[tuple[Any, ...], ...] = ()
 
     def seal(self) -> "Record":
         """Compute the digest of the content."""
@@ -66,6 +67,7 @@ class Record:
             self.name, self.origin, self.collection, self.status, self.cause, self.detail,
             None if self.article is None else self.article[:-1],
             self.equations, self.forms, self.problems, self.unknown,
+            *([self.notation] if self.notation else ()),
         )  # fmt: skip
         if self.publication is not None:
             content = (*content, self.publication)
@@ -116,6 +118,7 @@ def from_article(
         problems=tuple(_storable(p.cause, p.file, p.line, p.detail) for p in article.problems),
         unknown=tuple(_storable(*pair) for pair in sorted(article.unknown_macros.items())),
         publication=_publication(article),
+        notation=tuple(_storable(*row) for row in article.notation),
     ).seal()
 
 

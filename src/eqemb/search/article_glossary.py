@@ -18,7 +18,7 @@ from eqemb.formula.running_text import plain_text
 from eqemb.index.definitions import text_stems
 from eqemb.search.notation import SURE_FROM, sentence_text
 from eqemb.search.results import TEXT_WIDTH, Json, cut, rows
-from eqemb.symbols import Definition, Glossary, Symbol
+from eqemb.symbols import Definition, Glossary, Symbol, probability
 
 #: Most symbols of a glossary, and most meanings of a symbol.
 MAX_ENTRIES, MAX_MEANINGS = 500, 5
@@ -85,7 +85,7 @@ class ArticleGlossary:
             "scope": one.scope,
             "section": self.section(one),
             "equation": f"{self.article.name}#{one.equation}" if one.equation else None,
-            "confidence": one.confidence,
+            "confidence": probability(one.confidence),
         }
 
     def to_text(self, width: int = TEXT_WIDTH) -> str:
@@ -95,10 +95,9 @@ class ArticleGlossary:
         room = min(max(map(len, names), default=0), 16)
         for name, entry in zip(names, self.entries, strict=True):
             for number, one in enumerate(entry.meanings):
-                doubt = "" if one.confidence >= SURE_FROM else "perhaps "
                 where = [self.section(one), f"#{one.equation}" if one.equation else ""]
                 place = " · ".join(filter(None, where))
-                what = f"{doubt}{plain_text(one.text)}"
+                what = _doubted(one)
                 lead = f"  {'' if number else name:{room}}  "
                 lines.append(cut(lead + what + (f"  ({place})" if place else ""), width))
         if not self.entries:
@@ -114,7 +113,7 @@ class ArticleGlossary:
         cells = (
             (
                 layout(entry.symbol.latex).to_mathml(),
-                escape(plain_text(one.text)),
+                escape(_doubted(one)),
                 escape(self.section(one)),
             )
             for entry in self.entries
@@ -133,6 +132,12 @@ def article_glossary(glossary: Glossary) -> ArticleGlossary:
         GlossaryEntry(found[key][0].symbol, _distinct(found[key])) for key in keys[:MAX_ENTRIES]
     ]
     return ArticleGlossary(glossary.article, entries, len(keys))
+
+
+def _doubted(one: Definition) -> str:
+    """Return what a definition says, after a word of doubt where it is not sure."""
+    doubt = "" if probability(one.confidence) >= SURE_FROM else "perhaps "
+    return doubt + plain_text(one.text)
 
 
 def _alphabetical(symbol: Symbol) -> tuple[str, str, str]:

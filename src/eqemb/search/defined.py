@@ -67,7 +67,7 @@ def meaning_weights(meanings: Iterable[Meaning], text: TextIndex) -> tuple[dict[
     """Return for each symbol that is surely defined the stems of its definition, by idf."""
     found = []
     for meaning in meanings:
-        if meaning.definition is not None and meaning.confidence >= MIN_COMPARED:
+        if meaning.definition is not None and meaning.score >= MIN_COMPARED:
             stems = dict.fromkeys(text_stems(meaning.definition.text))
             weights = {root: text.idf(root) for root in stems if root not in STOP_STEMS}
             if any(weights.values()):

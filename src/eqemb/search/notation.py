@@ -23,8 +23,8 @@ from eqemb.symbols import Meaning, Symbol, symbols_of
 
 #: Examples of a line of notation.
 MAX_EXAMPLES = 3
-#: A meaning with a lower confidence is shown with doubt.
-SURE_FROM = 0.5
+#: A meaning with a lower confidence, which is a probability, is shown with doubt.
+SURE_FROM = 0.6
 #: Bound variables and indices are shown only where the text defines them.
 _MINOR_ROLES = frozenset(["index", "bound"])
 
@@ -67,7 +67,7 @@ class EquationSymbols:
             if meaning.definition is None:
                 lines.append(f"{lead}(no definition found)")
                 continue
-            what = plain_text(meaning.definition.text)
+            what = _doubted(meaning)
             if meaning.definition.type and meaning.definition.kind != "type":
                 what += type_sign(meaning.definition.type) + _shown(meaning.definition.type)
             lines.append(lead + cut(f"{what}  ({meaning.confidence:.0%} sure)", width - len(lead)))
@@ -87,7 +87,7 @@ class EquationSymbols:
         cells = (
             (
                 layout(meaning.symbol.latex).to_mathml(),
-                escape(plain_text(meaning.definition.text) if meaning.definition else "-"),
+                escape(_doubted(meaning) or "-"),
                 f"{meaning.confidence:.2f}",
             )
             for meaning in self.meanings
@@ -98,6 +98,13 @@ class EquationSymbols:
 def is_sure(meaning: Meaning) -> bool:
     """Whether a meaning needs no word of doubt."""
     return meaning.definition is not None and meaning.confidence >= SURE_FROM
+
+
+def _doubted(meaning: Meaning) -> str:
+    """Return what a symbol means, after a word of doubt where it is not sure; '' for nothing."""
+    if meaning.definition is None:
+        return ""
+    return ("" if is_sure(meaning) else "perhaps ") + plain_text(meaning.definition.text)
 
 
 def meaning_json(meaning: Meaning, renderer: Renderer = DEFAULT_RENDERER) -> Json:

@@ -1,7 +1,7 @@
 """What the letters of an equation mean: its symbols, and definitions in the article's text."""
 
 from eqemb.symbols.definitions import find_definitions
-from eqemb.symbols.glossary import Glossary, equation_meanings
+from eqemb.symbols.glossary import Glossary, equation_meanings, probability
 from eqemb.symbols.identifiers import symbols_of
 from eqemb.symbols.model import Definition, Meaning, Symbol
 
@@ -12,5 +12,6 @@ __all__ = [
     "Symbol",
     "equation_meanings",
     "find_definitions",
+    "probability",
     "symbols_of",
 ]

@@ -11,6 +11,7 @@ from eqemb.symbols.lexicon import (
     NOMINAL,
     PARTICIPLE,
     PREPOSITION,
+    PRONOUN,
     VERB,
 )
 from eqemb.symbols.mentions import (
@@ -39,7 +40,7 @@ def by_apposition(sentence: Sentence, group: Group) -> Iterator[Mention]:
     end = group.start
     soft = 0.0
     if sentence.kinds[end - 1] == "," and ends_clause(sentence, group.end):
-        end, soft = end - 1, 0.25  # "the true posterior, p, ..."
+        end, soft = end - 1, 0.15  # "the true posterior, p, ..."
         if sentence.kinds[group.end] != "," and (
             sentence.kinds[group.end] not in {".", ")"}
             or _RELATION_SIGN.search(sentence.latex[group.start])
@@ -85,6 +86,10 @@ def _apposition_confidence(sentence: Sentence, phrase: Phrase) -> float:
         before = sentence.kinds[phrase.start - 1]
         if before not in {PREPOSITION, CONJUNCTION, "", ",", "(", VERB, NOMINAL, DETERMINER}:
             confidence = 0.5
+        elif (
+            sentence.lowers[phrase.start - 1] == "to" or sentence.kinds[phrase.start - 2] == PRONOUN
+        ):
+            confidence = 0.5  # "we prove claim c": the verb may not be one
     if head in lexicon.VAGUE_HEADS and phrase.end - phrase.start == 1:
         confidence -= 0.25
     return confidence
@@ -96,6 +101,7 @@ def by_parenthesis(sentence: Sentence, group: Group) -> Iterator[Mention]:
     if opener == "(" and closer == ")":
         phrase = sentence.before(group.start - 1)
         if phrase is not None and not _BOUNDS.search(sentence.latex[group.start]):
+            phrase = sentence.with_owner(phrase)
             yield from shared(group, phrase, "parenthesis", 0.7 if phrase.determiner else 0.55)
     if closer != "(" or opener == ADJECTIVE:
         return
@@ -129,7 +135,7 @@ def by_count(sentence: Sentence, group: Group) -> Iterator[Mention]:
         return
     phrase = Phrase(last + 1, end)
     if len(group.terms) > 1:
-        yield from shared(group, phrase, "count", 0.55)
+        yield from shared(group, phrase, "count", 0.5)
     elif _COUNTING.match(latex):
         yield Mention(last, phrase, "count", 0.6, counts=True)
     else:

@@ -32,6 +32,7 @@ _QUANTITIES = lexicon.EXTENTS - {"number", "amount"} | frozenset(
     " horizon tolerance coefficient strength resolution period".split()
 )
 _ANY_RELATION = re.compile(r"[=<>\u2208]|\\(?:in|leq?|geq?|sim|to|subset)(?![a-zA-Z])")
+_RELATION_BUT_TYPE = re.compile(r"[=<>]|\\(?:leq?|geq?|sim|to)(?![a-zA-Z])")
 _LESS_SURE = 0.25
 _JUDGEMENTS = frozenset("contradiction consequence surprise problem result assumption".split())
 
@@ -83,19 +84,19 @@ def _relates(sentence: Sentence, group: Group) -> bool:
 
 def _opens_clause(sentence: Sentence, group: Group) -> bool:
     """Whether a comma ends an introduction: "For x, the input ...", "if x = 1, the ..."."""
-    if _relates(sentence, group):
+    if any(_RELATION_BUT_TYPE.search(sentence.latex[term]) for term in group.terms):
         return True
     for at in range(group.start - 1, max(-1, group.start - 12), -1):
         if at == 0 or sentence.kinds[at - 1] in {",", ";", ":", "."}:
             opens = sentence.kinds[at] in {PREPOSITION, SUBORDINATOR}
-            return opens and sentence.lowers[at] != "where"
+            return opens and sentence.lowers[at] not in {"where", "given"}
     return False
 
 
 def _stands_alone(sentence: Sentence, phrase: Phrase) -> bool:
     """Whether an aside ends with a mark and names no other symbol."""
     mark = sentence.kinds[phrase.end]
-    if mark not in {",", ".", ";", ")"}:
+    if mark not in {",", ".", ";", ":", ")"}:
         return False
     if mark == "," and sentence.kinds[phrase.end + 1] == CONJUNCTION:
         return False  # "a prior for x, a prior for y, and"

@@ -5,8 +5,10 @@ about symbols. It is deterministic, needs no model and takes time linear in the 
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import lru_cache
 
 from eqemb.article import EQUATION_MARK, Article
 from eqemb.symbols import lexicon
@@ -21,7 +23,7 @@ from eqemb.symbols.terms import FormulaTerm, read_term
 
 #: A mention that is less sure is not a definition.
 MIN_CONFIDENCE = 0.3
-_TYPE_CONFIDENCE, _CELL_CONFIDENCE = 0.35, 0.7
+_TYPE_CONFIDENCE, _CELL_CONFIDENCE, _TABLE_CONFIDENCE = 0.35, 0.7, 0.85
 #: How much less sure it is that a phrase means the members of a tuple.
 _TUPLE_DOUBT = 0.25
 #: Formulas longer than this are not read for a type alone.
@@ -59,7 +61,40 @@ def find_definitions(article: Article, places: ArticlePlaces | None = None) -> l
             reader = _LineReader(article, places, line, ordinal)
             found.extend(reader.definitions(everywhere=line.section in notation))
         ordinal += count
+    if article.notation:
+        found.extend(_of_tables(article, places))
+        found.sort(key=lambda definition: definition.position)
     return found
+
+
+def _of_tables(article: Article, places: ArticlePlaces) -> Iterator[Definition]:
+    """What tables of notation say; a symbol with several meanings in a section has none."""
+    texts: dict[tuple[str, int], set[str]] = defaultdict(set)
+    rows = list(_of_rows(article, places))
+    for one in rows:
+        texts[one.symbol.key, one.section].add(one.text)
+    return (one for one in rows if len(texts[one.symbol.key, one.section]) == 1)
+
+
+def _of_rows(article: Article, places: ArticlePlaces) -> Iterator[Definition]:
+    """What each row of a table says; it stands at the start of its section."""
+    for row in article.notation:
+        sentence = Sentence(read_sentence(row.meaning))
+        phrase = cell_phrase(sentence)
+        if phrase is None:
+            continue
+        tokens, term = sentence.tokens, read_term(row.symbol)
+        text = row.meaning[tokens.span(phrase.start)[0] : tokens.span(phrase.end - 1)[1]]
+        if phrase.start == 0 and text[1:2].islower():
+            text = text[0].lower() + text[1:]
+        position = places.section_start(row.section)
+        for symbol in term.symbols:
+            yield Definition(
+                symbol=symbol, text=" ".join(text.split()), type=term.type,
+                sentence=f"${row.symbol}$: {row.meaning}", start=position, end=position,
+                position=position, paragraph=places.at(position).paragraph, section=row.section,
+                equation=0, scope="article", kind="list", confidence=_TABLE_CONFIDENCE,
+            )  # fmt: skip
 
 
 class _LineReader:
@@ -173,17 +208,21 @@ class _LineReader:
         self, term: FormulaTerm, at: int, text: str, span: tuple[int, int], *,
         scope: Scope, kind: Kind, confidence: float,
     ) -> Iterator[Definition]:  # fmt: skip
+        if not term.symbols:
+            return
         line, position = self.line, self.span(at)[0]
         equation = self.places.nearest_equation(position, line.paragraph)
+        sentence, confidence = line.text.strip(), round(confidence, 2)
         for symbol in term.symbols:
             yield Definition(
-                symbol=symbol, text=text, type=term.type, sentence=line.text.strip(),
+                symbol=symbol, text=text, type=term.type, sentence=sentence,
                 start=span[0], end=span[1], position=position, paragraph=line.paragraph,
                 section=line.section, equation=equation, scope=scope, kind=kind,
-                confidence=round(confidence, 2),
+                confidence=confidence,
             )  # fmt: skip
 
 
+@lru_cache(maxsize=16384)
 def _may_have_type(latex: str) -> bool:
     return (
         len(latex) <= _MAX_TYPE_LETTERS

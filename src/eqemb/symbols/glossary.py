@@ -9,6 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from math import exp
 
 from eqemb.article import Article
 from eqemb.formula import layout
@@ -29,6 +30,8 @@ MAX_CONFLICTS = 5
 _SAME_LINE, _NEXT_LINES, _SAME_PARAGRAPH = 1.0, 0.97, 0.93
 _EARLIER_HERE, _LATER_HERE, _EARLIER_SECTION, _LATER_SECTION = 0.88, 0.72, 0.75, 0.5
 _OUT_OF_SCOPE = 0.5
+#: Log odds of being right: for a score of 0, and by how much they grow up to a score of 1.
+_AT_ZERO, _SLOPE = -1.64, 3.86
 
 
 class Glossary:
@@ -68,8 +71,16 @@ class Glossary:
         if not scored:
             return Meaning(symbol)
         scored.sort(key=lambda one: one[:2])
-        best = scored[0][2]
-        return Meaning(symbol, best, round(-scored[0][0], 3), _conflicts(best, scored))
+        best, score = scored[0][2], round(-scored[0][0], 3)
+        return Meaning(symbol, best, probability(score), _conflicts(best, scored), score)
+
+
+def probability(score: float) -> float:
+    """How often meanings with such a score are right: a logistic fit on marked examples.
+
+    `benchmarks/symdef.py --fit` makes the two numbers.
+    """
+    return round(1 / (1 + exp(-(_AT_ZERO + _SLOPE * score))), 3)
 
 
 def _nearness(definition: Definition, there: TextPlace, place: TextPlace) -> float:

@@ -6,7 +6,7 @@ softmax), sets of numbers and the differential are no symbols. Nothing here recu
 100,000 deep, and only the first `MAX_SYMBOL_NODES` nodes of scripts count for a key.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from eqemb.formula import Layout
@@ -14,12 +14,13 @@ from eqemb.formula.commands import BIG, FUNCTIONS, INTEGRALS
 from eqemb.formula.tree import Node, baseline, children
 from eqemb.formula.write_latex import to_latex
 from eqemb.symbols.model import Role, Symbol
+from eqemb.symbols.words import name_of, word_run
 
 #: Nodes of a script that a key may have; a longer script is not an index.
 MAX_SYMBOL_NODES = 24
 
 _CLOSED = frozenset("ℝℕℤℂℚ𝔼∞∅…⋯⋮⋱#ℏ")
-_NAMED_FUNCTIONS = FUNCTIONS | frozenset(
+NAMED_FUNCTIONS = FUNCTIONS | frozenset(
     "V!" + name
     for name in (
         "softmax sigmoid sigm relu ReLU elu ELU gelu GELU tanh Softmax Sigmoid Var var Cov cov Corr"
@@ -50,12 +51,11 @@ def symbols_of(made: Layout) -> list[Symbol]:
     index = {id(node): place for place, node in enumerate(nodes)}
     bound = set(_bound(nodes))
     found: dict[str, tuple[Symbol, list[int], set[Role]]] = {}
-    for node, role, own in _identifiers(made.root):
-        key, general = _keys(node, own)
+    for node, role, own, word in _identifiers(made.root):
+        key, _ = _keys(node, own, name_of(word))
         if key not in found:
-            symbol = Symbol(key, _latex(node, own), general, _letter(node.tag))
-            found[key] = (symbol, [], set())
-        found[key][1].append(index[id(node)])
+            found[key] = (make_symbol(node, word), [], set())
+        found[key][1].extend(index[id(letter)] for letter in word or (node,))
         found[key][2].add(role)
     return [
         Symbol(one.key, one.latex, one.general, one.base, _main(roles, one, bound), tuple(places))
@@ -70,18 +70,31 @@ def _main(roles: set[Role], symbol: Symbol, bound: set[str]) -> Role:
     return next(role for role in order if role in roles)
 
 
-def _identifiers(root: Node | None) -> Iterator[tuple[Node, Role, frozenset[str]]]:
-    """The nodes that are letters of symbols, each with its role and the edges it owns."""
+def _identifiers(
+    root: Node | None,
+) -> Iterator[tuple[Node, Role, frozenset[str], Sequence[Node]]]:
+    """The nodes that are letters of symbols, each with its role and the edges it owns.
+
+    The node of a word is its last letter, and all its letters come with it.
+    """
     stack: list[tuple[Node, Role, bool]] = [(root, "variable", False)] if root else []
     integral = False
     while stack:
         node, role, differential = stack.pop()
         integral = integral or node.tag in INTEGRALS
         named = is_identifier(node)
+        word: Sequence[Node] = ()
+        if named and node.n is not None and node.kids is None and len(node.tag) == 3:
+            word = word_run(node)
+            if integral and len(word) < 6 and [one.tag for one in word[-2:-1]] == ["V!d"]:
+                word = ()  # the end of an integral: "a u d v"
+            if word:
+                node = word[-1]
+                named = "V!" + name_of(word) not in NAMED_FUNCTIONS
         kept = _own_edges(node) if named else _NO_EDGES
-        if named and not _is_differential(node, integral=integral or differential):
+        if named and (word or not _is_differential(node, integral=integral or differential)):
             applied = role == "variable" and _is_applied(node)
-            yield node, ("function" if applied else role), kept
+            yield node, ("function" if applied else role), kept, word
         if node.kids is None:
             if node.n is not None:
                 stack.append((node.n, role, False))
@@ -99,8 +112,8 @@ def is_identifier(node: Node) -> bool:
     """Whether a node is the letter or name of a symbol."""
     tag = node.tag
     if tag[:2] == "T!":
-        return _is_name(tag[2:]) and "V!" + tag[2:] not in _NAMED_FUNCTIONS and _called(node)
-    if tag[:2] != "V!" or tag in _NAMED_FUNCTIONS or tag[2:] in _CLOSED:
+        return _is_name(tag[2:]) and "V!" + tag[2:] not in NAMED_FUNCTIONS and _called(node)
+    if tag[:2] != "V!" or tag in NAMED_FUNCTIONS or tag[2:] in _CLOSED:
         return False
     if tag == "V!e" and node.kids is not None and node.kids.keys() == {"a"}:
         return not _is_power(node.kids["a"])
@@ -221,11 +234,18 @@ def first_nodes(nodes: Iterable[Node]) -> Iterator[Node]:
     return (node for node, _ in zip(nodes, range(MAX_SYMBOL_NODES), strict=False))
 
 
-def make_symbol(node: Node) -> Symbol:
-    """The symbol whose letter a node is."""
+def make_symbol(node: Node, word: Sequence[Node] = ()) -> Symbol:
+    """The symbol whose letter a node is, or the last letter of which it is."""
     own = _own_edges(node)
-    exact, general = _keys(node, own)
-    return Symbol(exact, _latex(node, own), general, _letter(node.tag))
+    if not word:
+        exact, general = _keys(node, own)
+        return Symbol(exact, _latex(node, own), general, _letter(node.tag))
+    name = name_of(word)
+    exact, general = _keys(node, own, name)
+    named = Node("V!" + name)
+    if own and node.kids is not None:
+        named.kids = {edge: child for edge, child in node.kids.items() if edge in own}
+    return Symbol(exact, to_latex(named) if own else name, general, name)
 
 
 def symbol_key(node: Node) -> str:
@@ -233,9 +253,9 @@ def symbol_key(node: Node) -> str:
     return _keys(node, _own_edges(node))[0]
 
 
-def _keys(node: Node, own: frozenset[str]) -> tuple[str, str]:
+def _keys(node: Node, own: frozenset[str], name: str = "") -> tuple[str, str]:
     """The key of a symbol, and the key without letters and numbers of its indices."""
-    exact = general = _letter(node.tag)
+    exact = general = name or _letter(node.tag)
     if node.kids is None or not own:
         return exact, general
     for edge in "oucdba":

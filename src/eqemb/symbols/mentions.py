@@ -11,6 +11,7 @@ from eqemb.symbols.lexicon import (
     FORMULA,
     NOMINAL,
     PARTICIPLE,
+    PREPOSITION,
     SUBORDINATOR,
 )
 from eqemb.symbols.model import Kind
@@ -105,8 +106,9 @@ def assigned(
         phrase = sentence.after(at, lists=True)
         if phrase is not None:
             together = together or is_respective(sentence, phrase.end)
-            yield from _distributed(sentence, group, phrase, how, together=together)
-            if together or sentence.parts(phrase, count):
+            found = list(_distributed(sentence, group, phrase, how, together=together))
+            yield from found
+            if found:
                 return
     phrase = sentence.after(at)
     if phrase is not None:
@@ -118,13 +120,29 @@ def _distributed(
 ) -> Iterator[Mention]:
     kind, confidence = how
     parts = sentence.parts(phrase, len(group.terms))
-    if parts is not None and (together or all(part.determiner for part in parts)):
+    if parts is not None and (together or _are_apart(sentence, parts)):
         tail = _tail(sentence, parts)
         for term, part in zip(group.terms, parts, strict=True):
             own = tail if part is not parts[-1] else None
             yield Mention(term, part, kind, confidence if together else confidence - 0.1, tail=own)
     elif together:
         yield from shared(group, phrase, kind, confidence - 0.15)
+
+
+def _are_apart(sentence: Sentence, parts: list[Phrase]) -> bool:
+    """Whether phrases are names of their own, and not parts of one: "the source and target words".
+
+    Each has its own article, or they are short, and their heads are all singular or all plural.
+    """
+    if all(sentence.kinds[part.start - 1] == DETERMINER for part in parts):
+        return True
+    heads = [sentence.head(part.start, part.end) for part in parts]
+    plural = {head is not None and lexicon.is_plural(sentence.lowers[head]) for head in heads}
+    return len(plural) == 1 and all(
+        sentence.kinds[at] != PREPOSITION
+        for part in parts[:-1]
+        for at in range(part.start, part.end)
+    )
 
 
 def _tail(sentence: Sentence, parts: list[Phrase]) -> Phrase | None:

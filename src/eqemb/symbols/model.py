@@ -42,7 +42,10 @@ class Definition:
     """The whole sentence, as it stands in the article's text."""
     start: int
     end: int
-    """Where the phrase stands in the article's text; both are the symbol's for a bare type."""
+    """Where the phrase stands in the article's text; both are the symbol's for a bare type.
+
+    Rows of tables that are not in the text stand at the start of their section, with no length.
+    """
     position: int
     """Where the formula with the symbol stands in the article's text."""
     paragraph: int
@@ -53,7 +56,7 @@ class Definition:
     scope: Scope
     kind: Kind
     confidence: float
-    """From 0 to 1: how sure it is that the text says so."""
+    """From 0 to 1: the strength of the pattern, which orders definitions and is no probability."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,8 @@ class Meaning:
     symbol: Symbol
     definition: Definition | None = None
     confidence: float = 0.0
-    """That of the definition, less where it stands far away or defines a related symbol."""
+    """The share of meanings with such a score that are right."""
     conflicts: list[Definition] = field(default_factory=list)
     """Definitions with other words, the best first."""
+    score: float = 0.0
+    """The definition's strength, less where it stands far away or defines a related symbol."""

@@ -30,9 +30,17 @@ from eqemb.symbols.lexicon import (
 )
 from eqemb.symbols.mentions import Group, Mention, groups
 from eqemb.symbols.phrases import Sentence
-from eqemb.symbols.verbs import LINKS, PREDICATES, by_denoting, by_display, by_gap, by_verb
+from eqemb.symbols.verbs import (
+    LINKS,
+    PREDICATES,
+    by_denoting,
+    by_display,
+    by_gap,
+    by_verb,
+    is_any_verb,
+)
 
-_BEFORE_VERB = frozenset({ADVERB, VERB, BE, ","})
+_BEFORE_VERB = frozenset({ADVERB, VERB, BE, ",", "(", "'", "\u2019"})
 _ENDS_NAME = frozenset({NOMINAL, GERUND, ")", ","})
 _COUNTED = frozenset({NOMINAL, ADJECTIVE, PARTICIPLE})
 
@@ -59,7 +67,7 @@ def _of_group(sentence: Sentence, group: Group) -> Iterator[Mention]:
     kinds, lowers = sentence.kinds, sentence.lowers
     before, after = kinds[group.start - 1], kinds[group.end]
     first, last = lowers[group.start - 1], lowers[group.end]
-    if after in _BEFORE_VERB or last in PREDICATES:
+    if after in _BEFORE_VERB or last in PREDICATES or is_any_verb(sentence, group.end):
         yield from by_verb(sentence, group)
     if first in LINKS:
         yield from by_denoting(sentence, group)

@@ -50,10 +50,10 @@ class Sentence:
 
     def __init__(self, tokens: SentenceTokens) -> None:
         self.tokens = tokens
-        self.size = len(tokens.kinds)
-        self.kinds = tokens.kinds + _OUTSIDE
+        self.size = tokens.close(_OUTSIDE)
+        self.kinds = tokens.kinds
         """The kind of each token; '' outside the sentence, which ends every search."""
-        self.lowers = tokens.lowers + _OUTSIDE
+        self.lowers = tokens.lowers
         """Each word in lower case; '' for formulas and outside the sentence."""
         self.latex = tokens.latex
 
@@ -98,21 +98,40 @@ class Sentence:
             determiner = self.lowers[place]
         while at < end - 1 and self.kinds[at] in {ADVERB, CONJUNCTION}:
             at += 1
-        if (not determiner and self._is_verb(at, end)) or self._disagrees(determiner, end - 1):
+        if not determiner and self._is_verb(at, end):
+            if end - at < 2 or not self._is_infinitive(at):
+                return None
+            at += 1  # "we fix penalty p", "to train classifier f"
+        if self._disagrees(determiner, end - 1):
             return None
         return Phrase(at, end, determiner)
 
     def _is_verb(self, start: int, end: int) -> bool:
         """Whether a phrase without an article is a verb: "we set x", "to train f", "f models x"."""
-        before = self.kinds[start - 1]
-        if before == PRONOUN or self.lowers[start - 1] in _BEFORE_VERBS:
+        if self._is_infinitive(start):
             return True
         word = self.lowers[end - 1]
         if end - start > 1:
             return False
         if word.endswith("ing") and word not in _NAMES_IN_ING:
             return True
-        return before in {FORMULA, ADVERB} and lexicon.is_plural(word)
+        before = self.lowers[start - 1]
+        if before in {"which", "who", "instead", "first", "then"}:
+            return True  # "towns which cover x", "we first differentiate f"
+        if self.kinds[start - 1] == ADVERB and self.kinds[start - 2] == PRONOUN:
+            return True  # "we often set x"
+        after_subject = self.kinds[start - 1] in {FORMULA, ADVERB} or before == "that"
+        return after_subject and lexicon.is_plural(word)
+
+    def _is_infinitive(self, start: int) -> bool:
+        """Whether a pronoun or an auxiliary before a word makes it a verb; "to" may not."""
+        if self.kinds[start - 1] == PRONOUN or self.lowers[start - 1] in _BEFORE_VERBS:
+            return True
+        if start == 0:  # "Draw rate r"
+            return self.lowers[start] in _VERBS_TOO
+        return self.lowers[start - 1] == "to" and (
+            self.lowers[start] in _VERBS_TOO or self.kinds[start + 1] == FORMULA
+        )
 
     def _disagrees(self, determiner: str, head: int) -> bool:
         """Whether a noun is a verb by its number: "this covers X", "these cover X"."""
@@ -171,12 +190,33 @@ class Sentence:
         left = self._core(of)
         return None if left is None else Phrase(left.start, core.end, left.determiner)
 
-    def long_before(self, end: int) -> Phrase | None:
-        """The phrase with its prepositions: "the regret of h with respect to the loss"."""
+    def with_owner(self, phrase: Phrase) -> Phrase:
+        """The phrase with what is before "of the": "the error of the predictor" in brackets."""
+        of = phrase.start - 2
+        if phrase.determiner != "the" or self.lowers[of] != "of":
+            return phrase
+        left = self._core(of)
+        if left is None or left.determiner != "the":
+            return phrase
+        return Phrase(left.start, phrase.end, left.determiner)
+
+    def long_before(self, end: int, *, lists: bool = False) -> Phrase | None:
+        """The phrase with its prepositions: "the regret of h with respect to the loss".
+
+        With `lists` it goes on over the commas of an enumeration.
+        """
         at = end
-        while at > 0 and end - at < MAX_PHRASE and self._inside_long(at - 1):
+        while (
+            at > 0
+            and end - at < MAX_PHRASE
+            and (self._inside_long(at - 1) or (lists and self._is_list_comma(at - 1)))
+        ):
             at -= 1
         return self._trimmed(at, end)
+
+    def _is_list_comma(self, at: int) -> bool:
+        after = self.kinds[at + 1]
+        return self.kinds[at] == "," and after in {NOMINAL, ADJECTIVE, DETERMINER, CONJUNCTION}
 
     def skip_aside(self, comma: int) -> int:
         """The comma before an aside that ends with a comma: "a node, inner or leaf, is"."""
@@ -221,9 +261,16 @@ class Sentence:
     def head(self, start: int, end: int) -> int | None:
         """The head of a phrase: the last nominal before its first preposition."""
         found = None
+        closer: int | None = start
         for at in range(start, end):
             kind = self.kinds[at]
-            if kind in {NOMINAL, GERUND}:
+            if closer is not None and at < closer:
+                continue
+            if kind == "(" and self.lowers[at + 1] in {"resp", "resp."}:
+                closer = self._closer(at)  # "the upper (resp. lower) bound"
+            elif kind == ")" and at == closer:
+                pass
+            elif kind in {NOMINAL, GERUND}:
                 found = at
             elif kind not in _MODIFIERS and kind not in {ADVERB, NUMBER, FORMULA, CONJUNCTION}:
                 break
@@ -241,6 +288,8 @@ class Sentence:
         for place in range(at + 1, min(self.size, at + 6)):
             if self.kinds[place] == ")":
                 return place
+            if self.lowers[place] in {"resp", "resp."}:
+                continue
             if self.kinds[place] in {SUBORDINATOR, VERB} or self.lowers[place] == "see":
                 return None
         return None
@@ -258,6 +307,8 @@ class Sentence:
         determiner = ""
         at = start
         if first == DETERMINER:
+            if self.lowers[start] in _PREDETERMINERS and self.kinds[start + 1] == DETERMINER:
+                start += 1  # "all the words"
             determiner = self.lowers[start]
             at = start = start + 1
         elif first not in {NOMINAL, ADJECTIVE, PARTICIPLE, GERUND, NUMBER, FORMULA}:
@@ -293,13 +344,14 @@ class Sentence:
                 depth -= 1
             elif depth:
                 pass
-            elif kind in {".", ";", ":", "!", "?", "[", "]", EQUATION, PRONOUN}:
+            elif kind in {".", ";", ":", "!", "?", "[", "]", EQUATION}:
                 return at
-            elif kind == SUBORDINATOR:
-                if not self._restricts(at):
-                    return at
+            elif self._restricts(at, start):
                 relative = True
-            elif kind in {BE, VERB}:
+            elif kind == SUBORDINATOR:
+                if not relative or self.lowers[at] not in _INSIDE_RELATIVE:
+                    return at
+            elif kind in {BE, VERB, PRONOUN}:
                 if not relative:
                     return at
             elif self._separates(at, lists=lists) or self.lowers[at] == "respectively":
@@ -314,10 +366,19 @@ class Sentence:
             return True
         return kind in {",", CONJUNCTION} and self.starts_clause(at + 1)
 
-    def _restricts(self, at: int) -> bool:
-        """Whether a subordinator starts a clause that belongs to the noun before it."""
+    def _restricts(self, at: int, start: int) -> bool:
+        """Whether a clause that belongs to the noun before it starts at a token."""
         word = self.lowers[at]
-        return word in {"that", "which", "who", "whom"} and self.kinds[at - 1] != ","
+        before = self.kinds[at - 1]
+        if word in _RELATIVES:
+            return before != ","
+        if word == "to":  # "the weights to be learned"
+            return self.kinds[at + 1] in {BE, VERB} and before in _MODIFIERS
+        if word in {"whether", "how", "what"}:  # "an indicator of whether the road is open"
+            return before == PREPOSITION
+        if word == "such":  # "the least integer such that", but not "a group such that"
+            return self.lowers[at + 1] == "that" and self.lowers[start - 1] == "the"
+        return False
 
     def starts_clause(self, at: int) -> bool:
         """Whether a new clause or a new definition starts at a token."""
@@ -411,8 +472,15 @@ class Sentence:
         return found
 
 
-_NAMES_IN_ING = frozenset({"embedding", "mapping", "string", "ring", "spring"})
-_BEFORE_VERBS = frozenset(
-    {"to", "will", "can", "may", "must", "should", "cannot", "could", "would"}
+_PREDETERMINERS = frozenset({"all", "both", "half"})
+_RELATIVES = frozenset({"that", "which", "who", "whom", "whose"})
+_INSIDE_RELATIVE = frozenset({"not", "how", "whether", "what"})
+#: Nouns that are verbs after "to": "to fix penalty p".
+_VERBS_TOO = frozenset(
+    "set fix sample update estimate model process test train map transform fine-tune finetune score"
+    " rank label cluster search access balance control weight scale plot query record sort use"
+    " draw".split()
 )
+_NAMES_IN_ING = frozenset({"embedding", "mapping", "string", "ring", "spring"})
+_BEFORE_VERBS = frozenset({"will", "can", "may", "must", "should", "cannot", "could", "would"})
 _LOOSE = frozenset({"respectively", "here", "then", "also", "now", "again"})

@@ -46,6 +46,11 @@ class ArticlePlaces:
         line = self.lines[number]
         return TextPlace(position, number, line.paragraph, line.section)
 
+    def section_start(self, section: int) -> int:
+        """Where a section starts; 0 before the first one."""
+        starts = (line.start for line in self.lines if line.section == section)
+        return next(starts, 0) if section >= 0 else 0
+
     def nearest_equation(self, position: int, paragraph: int | None = None) -> int:
         """Ordinal of the nearest equation of the same paragraph; 0 if there is none.
 

@@ -17,6 +17,7 @@ _WORD_OR_MARK = re.compile(
 )
 #: Letters attached to a formula: "$n$-gram", "$k$th".
 _ATTACHED = re.compile(r"[-\u2010\u2011]?[^\W\d_][^\W_]*(?:[-'\u2019\u2010\u2011][^\W_]+)*")
+_HYPHENS = "-\u2010\u2011"
 #: Numbers, references and lone operators read like words.
 _NOT_A_SYMBOL = re.compile(
     r"[\d\s.,+\-*/<>=%:;()~^]*(?:\\(?:times|to|rightarrow|pm|cdot|sim|approx|geq?|leq?|ll|gg|%"
@@ -24,12 +25,12 @@ _NOT_A_SYMBOL = re.compile(
     r"|Rightarrow|leftarrow|implies|iff|forall|exists|neq?|rm|[,;!: ]))?[\d\s.,+\-*/<>=%:;()^{}]*"
     r"|[A-Z]\.\d+[a-z]?"
 )
-#: Longer texts without a space are rare, and not kept.
+#: Longer texts are rare, and not kept.
 _MAX_CACHED, _MAX_CHUNKS = 64, 65536
 
 
 class _WordChunk(NamedTuple):
-    """The tokens of a text between spaces; most are one word."""
+    """The tokens of a piece of text; between spaces, most are one word."""
 
     kinds: tuple[str, ...]
     lowers: tuple[str, ...]
@@ -55,13 +56,16 @@ class _WordChunkCache(dict[str, _WordChunk]):
 
 
 _CHUNKS = _WordChunkCache()
+#: Between two formulas there are often a few words and a space: "is a", "and let".
+_PIECES = _WordChunkCache()
+_MAX_PIECE = 20
 _CHUNK_KINDS, _CHUNK_LOWERS = itemgetter(0), itemgetter(1)
 
 
 class SentenceTokens:
     """The tokens of a sentence as parallel lists: cheaper by half than a list of objects."""
 
-    __slots__ = ("_chunks", "_firsts", "_offsets", "formulas", "kinds", "latex", "lowers")
+    __slots__ = ("_chunks", "_firsts", "_offsets", "_size", "formulas", "kinds", "latex", "lowers")
 
     def __init__(self) -> None:
         self.kinds: list[str] = []
@@ -74,23 +78,25 @@ class SentenceTokens:
         """The tokens of kind `FORMULA` and `EQUATION`, in order."""
         # Few places are asked for, so they are computed from pieces of the sentence when they are:
         # the first token of each piece, where it starts, and its end or its words.
+        self._size = -1
         self._firsts: list[int] = []
         self._offsets: list[int] = []
-        self._chunks: list[int | list[str]] = []
+        self._chunks: list[int | _WordChunk | list[str]] = []
 
     def add(
-        self, text: str, latex: str | None, start: int, end: int, *, glued: bool = False
-    ) -> None:
-        """Add a token; `latex` is None for words, and `glued` says that a formula is in a word."""
+        self, text: str, latex: str | None, start: int, end: int, *, glued: bool = False,
+    ) -> None:  # fmt: skip
+        """Add a token; `latex` is None for words.
+
+        `glued` says that a formula is part of a word, the rest of which is `text`.
+        """
         lower = ""
         if latex is None:
             lower, kind = _word(text)
         elif glued:
-            kind = lexicon.ADJECTIVE
-        elif _NOT_A_SYMBOL.fullmatch(latex):
-            kind = lexicon.NUMBER
+            kind = _attached_kind(text)
         else:
-            kind = lexicon.FORMULA
+            kind = _formula_kind(latex)
         at = len(self.kinds)
         if latex is not None:
             self.latex[at] = latex
@@ -100,13 +106,19 @@ class SentenceTokens:
         self.lowers.append(lower)
         self._add_piece(at, start, end)
 
-    def _add_piece(self, first: int, start: int, what: int | list[str]) -> None:
+    def _add_piece(self, first: int, start: int, what: int | _WordChunk | list[str]) -> None:
         self._firsts.append(first)
         self._offsets.append(start)
         self._chunks.append(what)
 
     def add_words(self, text: str, start: int) -> None:
         """Add the tokens of a text without formulas."""
+        if len(text) < _MAX_PIECE and EQUATION_MARK not in text:
+            piece = _PIECES[text]
+            self._add_piece(len(self.kinds), start, piece)
+            self.kinds += piece.kinds
+            self.lowers += piece.lowers
+            return
         # Only "et al." has a space in it.
         chunks = text.split(" ") if "et al." not in text else [text]
         found = list(map(_CHUNKS.__getitem__, chunks))
@@ -118,6 +130,14 @@ class SentenceTokens:
             self.formulas.extend(at for at in added if kinds[at] == lexicon.EQUATION)
         self._add_piece(first, start, chunks)
 
+    def close(self, outside: list[str]) -> int:
+        """Add what is outside the sentence to kinds and words; return the number of tokens."""
+        if self._size < 0:
+            self._size = len(self.kinds)
+            self.kinds += outside
+            self.lowers += outside
+        return self._size
+
     def span(self, at: int) -> tuple[int, int]:
         """Where a token starts and ends in the article's text."""
         piece = bisect_right(self._firsts, at) - 1
@@ -125,6 +145,9 @@ class SentenceTokens:
         if isinstance(chunks, int):
             return start, chunks
         at -= self._firsts[piece]
+        if isinstance(chunks, _WordChunk):
+            first, last = chunks.spans[at]
+            return start + first, start + last
         for chunk in chunks:
             spans = _CHUNKS[chunk].spans
             if at < len(spans):
@@ -149,12 +172,30 @@ def read_sentence(text: str, offset: int = 0) -> SentenceTokens:
             place += len(piece)
             continue
         start, place = place, place + len(piece) + 2
-        attached = _ATTACHED.match(pieces[number + 1])
+        following = pieces[number + 1]
+        attached = (
+            _ATTACHED.match(following)
+            if following and (following[0].isalpha() or following[0] in _HYPHENS)
+            else None
+        )
         if attached is not None:
             pieces[number + 1] = pieces[number + 1][attached.end() :]
             place += attached.end()
-        tokens.add("", piece, start, place, glued=attached is not None)
+        tokens.add(attached[0] if attached else "", piece, start, place, glued=bool(attached))
     return tokens
+
+
+@lru_cache(maxsize=16384)
+def _formula_kind(latex: str) -> str:
+    return lexicon.NUMBER if _NOT_A_SYMBOL.fullmatch(latex) else lexicon.FORMULA
+
+
+@lru_cache(maxsize=4096)
+def _attached_kind(text: str) -> str:
+    """The kind of a word that starts with a formula: "$k$th", "$n$-gram", "$d$-dimensional"."""
+    word = text.lstrip(_HYPHENS).lower()
+    is_noun = len(word) > 2 and lexicon.kind_of(word) == lexicon.NOMINAL
+    return lexicon.NOMINAL if is_noun else lexicon.ADJECTIVE
 
 
 @lru_cache(maxsize=65536)

@@ -16,14 +16,17 @@ from eqemb.formula.write_latex import to_latex
 from eqemb.symbols.identifiers import (
     DOTS,
     INDEX_DASH,
+    NAMED_FUNCTIONS,
     RELATION_TAGS,
     first_nodes,
     is_identifier,
     make_symbol,
 )
 from eqemb.symbols.model import Symbol
+from eqemb.symbols.words import is_word, name_of, word_run
 
 _MEMBER = frozenset("∈⊂⊆")
+_BOUND_SIGNS = frozenset("<≤⩽>≥⩾")
 _ARROWS = frozenset("→↦⟶⟼")
 _EQUALS = frozenset("=≡≜≝≐≈∝") | {":="}
 
@@ -45,6 +48,14 @@ _SCRIPT = rf"'|[_^](?:[a-zA-Z0-9*]|{_LETTER}|{_STYLED_LETTER}|\{{{_NESTED}\}})"
 _ARGUMENTS = rf"\({_NESTED}\)"
 #: A function with its arguments.
 _APPLIED = re.compile(rf"((?:[a-zA-Z]|{_LETTER}|{_STYLED_LETTER})(?:{_SCRIPT})*+){_ARGUMENTS}")
+#: A letter with scripts.
+_SCRIPTED_LETTER = re.compile(rf"([a-df-zA-Z]|{_LETTER}|{_STYLED_LETTER})((?:{_SCRIPT})++)")
+#: Signs that no name starts with, and something after them.
+_OPENING_SIGN = re.compile(
+    r"\\(?:xymatrix|sum|prod|coprod|int|iint|oint|bigcup|bigcap|bigoplus|bigotimes|bigvee|bigwedge"
+    r"|bigsqcup|partial|nabla|frac)(?![a-zA-Z]).*\w",
+    re.DOTALL,
+)
 #: Letters with scripts and arguments, perhaps several.
 _TERM_HEAD = rf"(?:[a-zA-Z0-9, ]|{_LETTER}|{_STYLED_LETTER}|{_SCRIPT}|{_ARGUMENTS})++"
 #: They, and the relation after them.
@@ -54,7 +65,7 @@ _TERM_SIDES = re.compile(
 #: A sum, a product or an arrow names nothing.
 _NO_TERM = re.compile(
     rf"{_TERM_HEAD}(?:[-+/]|\\(?:to|rightarrow|longrightarrow|mapsto|times|otimes|oplus|circ|cdot|cup|cap"
-    r"|wedge|vee|setminus)(?![a-zA-Z]))\s*(?=[a-zA-Z0-9(\\])"
+    rf"|wedge|vee|setminus)(?![a-zA-Z])(?:{_SCRIPT})*+)\s*(?=[a-zA-Z0-9(\\])"
 )
 _RELATION_TAG = {
     "&": "=", "=": "=", ":=": ":=", ":": ":", "\\colon": ":", "\\in": "∈", "∈": "∈",
@@ -80,7 +91,7 @@ class FormulaTerm(NamedTuple):
     """A number or an operator: reads like a word of the sentence."""
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=32768)
 def read_term(latex: str) -> FormulaTerm:
     r"""What a formula in a sentence is about.
 
@@ -92,9 +103,17 @@ def read_term(latex: str) -> FormulaTerm:
 
 def _read_sides(latex: str) -> FormulaTerm | None:
     """The same as `read_whole` for a formula whose sides can be read apart; None for others."""
+    stripped = latex.strip()
+    if stripped != latex and stripped[-1:] != "\\":
+        return read_term(stripped)
     applied = _APPLIED.fullmatch(latex)
     if applied is not None:
         return read_term(applied[1])
+    scripted = _SCRIPTED_LETTER.fullmatch(latex)
+    if scripted is not None:
+        return _read_scripted(scripted[1], scripted[2])
+    if _OPENING_SIGN.match(latex) and not _INFIX_COMMAND.search(latex):
+        return FormulaTerm(())
     sides = _TERM_SIDES.match(latex)
     if sides is None:
         found = _NO_TERM.match(latex)
@@ -116,6 +135,26 @@ def _read_sides(latex: str) -> FormulaTerm | None:
     if term.is_word or term.relation:
         return None
     return FormulaTerm(term.symbols, kind, sign, term.is_tuple) if term.symbols else FormulaTerm(())
+
+
+def _read_scripted(letter: str, scripts: str) -> FormulaTerm | None:
+    """A letter and its scripts, which are the same for every letter."""
+    heads, models = read_term(letter).symbols, _read_scripts(scripts).symbols
+    if len(heads) != 1 or len(models) != 1:
+        return None
+    (head,), (model,) = heads, models
+    return FormulaTerm((
+        Symbol(
+            head.key + model.key[1:], head.latex + model.latex[1:],
+            head.general + model.general[1:], head.base,
+        ),
+    ))  # fmt: skip
+
+
+@lru_cache(maxsize=8192)
+def _read_scripts(scripts: str) -> FormulaTerm:
+    """The letter a with scripts."""
+    return read_whole("a" + scripts)
 
 
 @lru_cache(maxsize=4096)
@@ -164,6 +203,10 @@ def _enumerated(symbol: Symbol, first: Symbol) -> Symbol:
 def _split(row: list[Node]) -> tuple[list[Node], str, list[Node]]:
     for place, node in enumerate(row):
         if node.tag in RELATION_TAGS and place:
+            if node.tag in _BOUND_SIGNS and all(part.tag[:2] == "N!" for part in row[:place]):
+                head, _, rest = _split(row[place + 1 :])
+                if all(part.tag[:2] == "N!" for part in rest):
+                    return head, node.tag, []  # `0 < x < 1` is about x, and `1 < i < n` is not
             return row[:place], node.tag, row[place + 1 :]
     return row, "", []
 
@@ -200,6 +243,11 @@ def _named(part: list[Node]) -> list[Symbol] | None:
         return [make_symbol(first)]
     if rest[0].tag[:3] in {"M!(", "M!&", "M!{"} and len(rest) == 1:
         return [make_symbol(first)]
+    if part[-1].tag[:3] == "M!(" and len(part) > 2:  # `loss(x)`
+        word = word_run(first)
+        if len(word) == len(part) - 1 and "V!" + name_of(word) not in NAMED_FUNCTIONS:
+            return [make_symbol(word[-1], word)]
+        return None
     if all(node.tag[:2] == "V!" and len(node.tag) == 3 for node in part) and len(part) > 1:
         return _word(part)
     return None
@@ -210,9 +258,13 @@ def _word(part: list[Node]) -> list[Symbol] | None:
     if any(node.kids for node in part[:-1]) or len(part) > 12:
         return None
     name = "".join(node.tag[2:] for node in part)
-    if not (name.isascii() and (len(name) > 2 or name[0] == name[1])):
+    if not name.isascii() or (
+        len(name) == 2 and name[0] != name[1] and not is_word(name, called=False)
+    ):
         return None
-    return [Symbol(name, name, name, name)]
+    if "V!" + name in NAMED_FUNCTIONS:
+        return None
+    return [make_symbol(part[-1], part)]
 
 
 def _members(fence: Node) -> list[Symbol] | None:

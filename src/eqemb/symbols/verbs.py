@@ -12,6 +12,7 @@ from eqemb.symbols.lexicon import (
     EQUATION,
     FORMULA,
     NOMINAL,
+    NUMBER,
     PARTICIPLE,
     PREPOSITION,
     PRONOUN,
@@ -34,10 +35,24 @@ from eqemb.symbols.phrases import Phrase, Sentence
 
 _LINKED = {
     "stands": "for", "stand": "for", "refers": "to", "refer": "to", "corresponds": "to",
-    "correspond": "to",
+    "correspond": "to", "serves": "as", "serve": "as", "acts": "as", "act": "as",
+    "amounts": "to", "amount": "to",
 }  # fmt: skip
+#: Words between a symbol and its name that say less than "denotes".
+_GIVING = frozenset("gives give defines define equals equal expresses express".split())
+#: After "where x", other verbs say what the symbol does; these only say what holds for it.
+_STATING = frozenset(
+    "satisfies satisfy holds hold depends depend follows follow belongs belong takes take exists"
+    " exist lies lie vanishes vanish becomes become remains remain varies vary increases increase"
+    " decreases decrease converges converge appears appear occurs occur arises arise coincides"
+    " coincide differs differ consists consist requires require suffices suffice implies imply"
+    " tends tend seems seem has have had does do did can could may might must shall should will"
+    " would cannot".split()
+)
 _MODAL = frozenset("will can may shall should".split())
-_CLAUSE_OPENERS = frozenset("that whether how if".split())
+_CLAUSE_OPENERS = frozenset("that whether how if what which when where".split())
+_INDICATED = frozenset("one zero true false".split())
+_SHORTHANDS = frozenset("short shorthand abbreviation notation".split())
 _CALLED = frozenset("called termed named known".split())
 _DENOTED = frozenset("denoted represented written symbolized designated indicated noted".split())
 _GIVEN = frozenset("defined given computed calculated expressed obtained formulated".split())
@@ -46,16 +61,24 @@ _SETTING = frozenset(
     "denote define represent write express call name introduce model treat denoting defining"
     " describe".split()
 )
+#: Verbs whose object an equation shows: "we minimise the following loss: EQUATION".
+_MAKING = frozenset(
+    "obtain obtains obtaining compute computes computing calculate calculating derive deriving"
+    " produce produces producing minimize minimizes minimizing minimise minimising maximize"
+    " maximizes maximizing maximise maximising optimize optimizing optimise optimising form forming"
+    " consider considering use uses using give gives giving get gets getting have".split()
+)
 _CLAUSE_WORDS = frozenset(
     "where here let and that if then while whereas with when for which suppose assume say but"
     " namely i.e. also so since because".split()
 )
 #: What a condition says of a symbol need not be its meaning.
 _IN_CONDITIONS = {"if": 0.25, "since": 0.3, "because": 0.3, "when": 0.25, "so": 0.2, "that": 0.2}
+_DENOTE_THE = frozenset({"denote", "denoting"})
 _DENOTE_AS = frozenset("denote let denoting refer referring".split())
 _WEAK_BE = frozenset({"same", "only", "case", "one", "result"})
 #: Words after a symbol that may say what it is; forms of "be" apart.
-PREDICATES = NAMING | ACTING | frozenset(_LINKED)
+PREDICATES = NAMING | ACTING | _GIVING | frozenset(_LINKED)
 #: Words before a symbol that may link it to its name.
 LINKS = (
     _SETTING | _DENOTED
@@ -65,7 +88,7 @@ LINKS = (
 
 def by_verb(sentence: Sentence, group: Group) -> Iterator[Mention]:
     """As in "where x is the input", "let x be a point", "x and y denote points"."""
-    at = group.end
+    at = _after_aside(sentence, group.end)
     together = sentence.lowers[at] == "respectively"
     while sentence.kinds[at] == ADVERB or (
         sentence.kinds[at] == "," and sentence.lowers[at + 1] == "respectively"
@@ -78,6 +101,17 @@ def by_verb(sentence: Sentence, group: Group) -> Iterator[Mention]:
     yield from by_predicate(sentence, group, at, starts=starts, together=together)
 
 
+def _after_aside(sentence: Sentence, at: int) -> int:
+    """Where a sentence goes on after "x's" or "x (resp. y)"; another parenthesis may define x."""
+    if sentence.kinds[at] in {"'", "\u2019"} and sentence.lowers[at + 1] == "s":
+        return at + 2
+    if sentence.kinds[at] == "(" and sentence.lowers[at + 1] in {"resp", "resp."}:
+        for place in range(at + 2, at + 7):
+            if sentence.kinds[place] == ")":
+                return place + 1
+    return at
+
+
 def by_predicate(
     sentence: Sentence, group: Group, at: int, *, starts: bool, together: bool = False
 ) -> Iterator[Mention]:
@@ -86,6 +120,8 @@ def by_predicate(
         at += 1
     word = sentence.lowers[at]
     if sentence.kinds[at] == BE:
+        if word == "is" and len(group.terms) > 1:
+            return  # "the distance between x and y is"
         found = _copula(sentence, at, starts=starts)
         if found is None:
             if starts:
@@ -103,10 +139,11 @@ def by_predicate(
     elif word in _LINKED and sentence.lowers[at + 1] == _LINKED[word]:
         at += 2
         confidence = 0.8
-    elif word in ACTING and starts:
-        phrase = sentence.after(at + 1 + (sentence.kinds[at + 1] == PREPOSITION))
-        if phrase is not None:
-            yield from shared(group, Phrase(at, phrase.end), "verb", 0.6)
+    elif word in _GIVING and starts and sentence.lowers[at + 1] in {"the", "a", "an"}:
+        at += 1
+        confidence = 0.65
+    elif starts:
+        yield from _action(sentence, group, at)
         return
     else:
         return
@@ -118,10 +155,41 @@ def by_predicate(
     yield from assigned(sentence, group, at, (kind, confidence), together=together)
 
 
+def is_any_verb(sentence: Sentence, at: int) -> bool:
+    """Whether a word after a symbol is a verb, as "scores" in "x scores the answers"."""
+    if sentence.kinds[at] == NOMINAL:
+        return sentence.kinds[at + 1] == DETERMINER and lexicon.is_plural(sentence.lowers[at])
+    return sentence.kinds[at] == VERB
+
+
+def _action(sentence: Sentence, group: Group, at: int) -> Iterator[Mention]:
+    """As in "where λ controls how much", "where f scores the answers": what a symbol does."""
+    word, before = sentence.lowers[at], group.start - 1
+    if word in ACTING:
+        confidence = 0.6
+    elif (
+        is_any_verb(sentence, at)
+        and word not in _STATING
+        and (sentence.lowers[before] in {"where", "here"} or sentence.kinds[before] == EQUATION)
+    ):
+        confidence = 0.5
+    else:
+        return
+    if sentence.lowers[at + 1] in _CLAUSE_OPENERS:
+        yield from shared(group, Phrase(at, sentence.clause_end(at + 2)), "verb", confidence)
+        return
+    phrase = sentence.after(at + 1 + (sentence.kinds[at + 1] == PREPOSITION))
+    if phrase is not None:
+        yield from shared(group, Phrase(at, phrase.end), "verb", confidence)
+
+
 def _use(sentence: Sentence, group: Group, at: int) -> Iterator[Mention]:
-    """As in "λ is used to balance the two terms"; the use says what it is."""
+    """As in "λ is used to balance the two terms", "y is 1 if the road is open"."""
     while sentence.kinds[at] == ADVERB:
         at += 1
+    value = sentence.kinds[at] == NUMBER or sentence.lowers[at] in _INDICATED
+    if value and sentence.lowers[at + 1] in {"if", "iff", "when", "whenever"}:
+        yield from shared(group, Phrase(at, sentence.clause_end(at + 2)), "verb", 0.5)
     if sentence.lowers[at] == "used" and sentence.lowers[at + 1] == "to":
         end = sentence.clause_end(at + 2)
         if end > at + 3:
@@ -146,6 +214,9 @@ def _copula(sentence: Sentence, at: int, *, starts: bool) -> tuple[int, float] |
     if word == "used" and following == "for":
         return at + 2, 0.6
     kind = sentence.kinds[at]
+    role = _in_role(sentence, at)
+    if role is not None and starts:
+        return role, 0.65
     if kind == DETERMINER and word not in {"this", "no", "all", "each", "every", "either"}:
         if following in _WEAK_BE:
             return None
@@ -154,6 +225,23 @@ def _copula(sentence: Sentence, at: int, *, starts: bool) -> tuple[int, float] |
     if bare and starts:
         return at, 0.7 if kind == NOMINAL else 0.6
     return None
+
+
+def _in_role(sentence: Sentence, at: int) -> int | None:
+    """Where the name starts in "chosen to be the", "interpreted as the", "shorthand for the"."""
+    first = at + (sentence.kinds[at] == DETERMINER)
+    if sentence.lowers[first] in _SHORTHANDS:
+        return first + 2 if sentence.lowers[first + 1] in {"for", "of"} else None
+    if sentence.kinds[at] != PARTICIPLE:
+        return None
+    at += 1 + (sentence.lowers[at + 1] == "of")
+    if sentence.lowers[at] == "as":
+        at += 1
+    elif sentence.lowers[at] == "to" and sentence.lowers[at + 1] == "be":
+        at += 2
+    else:
+        return None
+    return at if sentence.lowers[at] in {"the", "a", "an"} else None
 
 
 def _starts_clause(sentence: Sentence, at: int) -> bool:
@@ -214,7 +302,7 @@ def _purpose(sentence: Sentence, group: Group) -> Iterator[Mention]:
             return
         if sentence.lowers[at] in lexicon.QUANTIFIERS:
             return
-    else:
+    elif sentence.lowers[group.start - 1] not in _DENOTE_THE or word not in {"the", "a", "an"}:
         return
     yield from assigned(sentence, group, at, ("denote", 0.85), together=False)
 
@@ -241,11 +329,12 @@ def _passive(sentence: Sentence, group: Group) -> Iterator[Mention]:
         at -= 1
     if sentence.kinds[at] == ",":
         at = sentence.skip_aside(at) - 1
-    phrase = sentence.long_before(at + 1)
+    respective = len(group.terms) > 1 and is_respective(sentence, group.end)
+    phrase = sentence.long_before(at + 1, lists=respective and len(group.terms) > 2)
     if phrase is None:
         return
-    parts = sentence.parts(phrase, len(group.terms)) if len(group.terms) > 1 else None
-    if parts is not None and is_respective(sentence, group.end):
+    parts = sentence.parts(phrase, len(group.terms)) if respective else None
+    if parts is not None:
         for term, part in zip(group.terms, parts, strict=True):
             yield Mention(term, part, "denote", confidence)
     else:
@@ -332,7 +421,7 @@ def by_display(sentence: Sentence, term: int) -> Mention | None:
     if head is not None and head < place and _only_formulas(sentence, head + 1, place):
         return None  # "the matrices C and D: EQUATION"
     before = phrase.start - 1 - bool(phrase.determiner)
-    if verbal or sentence.lowers[before] in _SETTING:
+    if verbal or sentence.lowers[before] in _SETTING | _MAKING:
         return Mention(term, phrase, "equation", 0.65)
     if not phrase.determiner:
         return None

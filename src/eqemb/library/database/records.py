@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from eqemb.article import Article, Equation, Problem
+from eqemb.article import Article, Equation, NotationRow, Problem
 from eqemb.errors import EqembError
 from eqemb.library.database.index_queries import IndexQueries
 from eqemb.library.database.report_queries import ReportQueries
@@ -24,6 +24,7 @@ _TABLES_OF_SOURCES = {
     "equations": "article",
     "problems": "article",
     "unknown_macros": "article",
+    "notation": "article",
 }
 
 _MAX_NAMES = 1 << 14  # of sources, and their authors, that are kept in memory
@@ -66,6 +67,7 @@ class Records(ReportQueries, IndexQueries):
         self._keys: dict[str, int] = {}
         self._publications: dict[int, tuple[list[str], str]] = {}
         self._types: int | None = None
+        self._has_notation: bool | None = None
         if write:
             self._db = sqlite3.connect(path, isolation_level=None)
         else:
@@ -143,6 +145,10 @@ class Records(ReportQueries, IndexQueries):
         )
         if record.publication is not None:
             self._db.execute("INSERT INTO publications VALUES (?,?,?)", (key, *record.publication))
+        if record.notation:
+            self._db.executemany(
+                "INSERT INTO notation VALUES (?,?,?,?)", ((key, *row) for row in record.notation)
+            )
         self.documents += 1
 
     def _type(self, canonical: str, units: tuple[str, ...]) -> int:
@@ -301,6 +307,7 @@ class Records(ReportQueries, IndexQueries):
             if self._has_publications:
                 query = "SELECT authors, date FROM publications WHERE article = ?"
                 record.publication = next(self.rows(query, key), None)
+            record.notation = tuple(self._notation(key))
             yield record
 
     def key(self, name: str) -> int | None:
@@ -350,6 +357,7 @@ class Records(ReportQueries, IndexQueries):
         found.problems = [Problem(*problem) for problem in self.rows(query, key)]
         query = "SELECT macro, count FROM unknown_macros WHERE article = ?"
         found.unknown_macros = dict(self.rows(query, key))
+        found.notation = [NotationRow(*row) for row in self._notation(key)]
         found.authors, found.date = self.publication(key)
         return found
 
@@ -364,6 +372,15 @@ class Records(ReportQueries, IndexQueries):
                 self._publications.clear()
             self._publications[key] = found
         return found
+
+    def _notation(self, key: int) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of tables of notation of an article; older files have no such table."""
+        if self._has_notation is None:
+            query = "SELECT 1 FROM main.sqlite_master WHERE name = 'notation'"
+            self._has_notation = self._db.execute(query).fetchone() is not None
+        if self._has_notation:
+            query = "SELECT symbol, meaning, section FROM notation WHERE article = ? ORDER BY rowid"
+            yield from self.rows(query, key)
 
     def equation(self, key: int, ordinal: int) -> tuple[Equation, str]:
         """Return an equation by its article's id and its ordinal, and the article's title."""

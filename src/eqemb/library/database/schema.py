@@ -31,6 +31,8 @@ CREATE TABLE problems (
 CREATE INDEX problems_article ON problems (article);
 CREATE TABLE publications (
     article INTEGER NOT NULL PRIMARY KEY, authors TEXT NOT NULL, date TEXT NOT NULL);
+CREATE TABLE notation (article INTEGER NOT NULL, symbol TEXT, meaning TEXT, section INTEGER);
+CREATE INDEX notation_article ON notation (article);
 CREATE TABLE unknown_macros (article INTEGER NOT NULL, macro TEXT, count INTEGER);
 CREATE INDEX unknown_macros_article ON unknown_macros (article);
 """

@@ -1,6 +1,7 @@
 """Read displays: where each ends, its rows, which rows are numbered and how."""
 
 import re
+from collections.abc import Collection
 from itertools import pairwise
 
 from eqemb.readers.latex.commands import (
@@ -325,3 +326,13 @@ class DisplayWalk(TextWalk):
         else:
             self.add_text(mark)
         self._muted = muted
+
+    # ------------------------------------------------------------ where the walk is
+
+    def is_under(self, title: re.Pattern[str]) -> bool:
+        """Whether the title of the section matches a pattern."""
+        return title.search(self._section) is not None
+
+    def innermost(self, names: Collection[str]) -> str:
+        """The innermost open environment with one of these names, or ''."""
+        return next((name for name in reversed(self._open) if name in names), "")

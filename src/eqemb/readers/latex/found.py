@@ -1,6 +1,7 @@
 """The result of the walk over an expanded source: text, equations, references."""
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from eqemb.article import Problem
 
@@ -23,6 +24,16 @@ class FoundEquation:
     """Labels that it refers to itself: "by (3)" above an equals sign."""
 
 
+class FoundNotation(NamedTuple):
+    """A row of a table of notation."""
+
+    symbol: str
+    meaning: str
+    """Clean text, perhaps with reference marks."""
+    section: int
+    """Index in `WalkResult.sections`; -1 before the first one."""
+
+
 @dataclass(slots=True)
 class WalkResult:
     """Everything that the walk found."""
@@ -39,6 +50,8 @@ class WalkResult:
     """Labels of subequations: group and printed number."""
     numbers: dict[str, str] = field(default_factory=dict)
     """Labels of equations: printed number."""
+    notation: list[FoundNotation] = field(default_factory=list)
+    """Rows of tables of notation, in source order; their words are not in the text."""
     problems: list[Problem] = field(default_factory=list)
     opened: int = 0
     """Displays opened, without those that hold only drawings."""

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 
-from eqemb.article import Article, Equation, Problem
+from eqemb.article import Article, Equation, NotationRow, Problem
 from eqemb.errors import SourceError
 from eqemb.formula.running_text import plain_text
 from eqemb.readers.latex.authors import find_authors
@@ -46,6 +46,10 @@ def _add_document(article: Article, files: Files, main: str) -> list[str]:
     found = Walker(expanded).run(expanded.body_start)
     article.title = article.title or plain_text(without_marks(found.title))
     article.authors = article.authors or find_authors(expanded.text)
+    article.notation += [
+        NotationRow(row.symbol, without_marks(row.meaning), row.section + len(article.sections))
+        for row in found.notation
+    ]
     article.sections += [without_marks(title) for title in found.sections]
     article.problems += [*expanded.problems, *found.problems]
     for name, count in _unknown(expanded).items():

@@ -28,6 +28,7 @@ from eqemb.readers.latex.commands import (
 )
 from eqemb.readers.latex.display_walk import DisplayWalk
 from eqemb.readers.latex.expand import Expanded
+from eqemb.readers.latex.notation_tables import TABULARS, add_notation, read_table
 from eqemb.readers.latex.text_walk import SPACE, Command
 from eqemb.readers.prose import BREAK, HOLE
 
@@ -75,9 +76,11 @@ def _begin(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
         walk.walk(start, stop)
         walk.add_text(" ")
         return pos
-    if name not in ENVIRONMENT_ARGUMENTS and not text.startswith("[", pos):
-        return pos
-    return walk.drop(pos, end, ENVIRONMENT_ARGUMENTS.get(name, 0), "begin")
+    if name in ENVIRONMENT_ARGUMENTS or text.startswith("[", pos):
+        pos = walk.drop(pos, end, ENVIRONMENT_ARGUMENTS.get(name, 0), "begin")
+    if name in TABULARS:
+        read_table(walk, name, pos, end)
+    return pos
 
 
 def _end(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
@@ -302,6 +305,16 @@ def _appendix(walk: DisplayWalk, match: re.Match[str], _: int) -> int:
     return match.end() + starred
 
 
+def _nomenclature(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
+    r"""\nomenclature[order]{symbol}{meaning}: an entry of the list of symbols."""
+    pos = walk.optional(match.end(), end)[2]
+    symbol = walk.argument(pos, end)
+    meaning = walk.argument(symbol[2], end)
+    if not walk.in_preamble:
+        add_notation(walk, symbol[:2], meaning[:2])
+    return walk.formatting_command(match, end)
+
+
 def _matter(walk: DisplayWalk, match: re.Match[str], _: int) -> int:
     walk.numbering.matter(main=match[1] == "mainmatter")
     return match.end()
@@ -327,7 +340,7 @@ COMMANDS: dict[str, Command] = {
     "renewcommand": _format, "newtheorem": _new_theorem, "mathtoolsset": _tools,
     "appendix": _appendix, "appendices": _appendix, "theendnotes": _the_endnotes,
     **dict.fromkeys(("frontmatter", "mainmatter", "backmatter"), _matter),
-    "newcounter": _new_counter,
+    "newcounter": _new_counter, "nomenclature": _nomenclature,
 }  # fmt: skip
 
 

@@ -154,7 +154,7 @@ class TextWalk(ABC):
             if name is not None:
                 command = commands.get(name)
                 pos = (
-                    self._formatting_command(match, end)
+                    self.formatting_command(match, end)
                     if command is None
                     else command(self, match, end)
                 )
@@ -169,7 +169,7 @@ class TextWalk(ABC):
                     self.paragraph()
                 pos = match.end()
 
-    def _formatting_command(self, match: re.Match[str], end: int) -> int:
+    def formatting_command(self, match: re.Match[str], end: int) -> int:
         r"""A formatting command: drop its name and options, keep its arguments.
 
         An unknown command that ends in "ref" (\figref, \thmref) is an author's reference, and one

@@ -64,6 +64,23 @@ def test_words_inside_an_equation_find_it(tmp_path: Path) -> None:
         assert ids(library.search("constant"))[0] == "a#2"
 
 
+def test_a_phrase_comes_before_its_words_apart(tmp_path: Path) -> None:
+    """A conditional random field is not any field that is conditional and random."""
+    texts = {
+        "apart": r"It is conditional, on a random old field \[ a + b \]",
+        "phrase": r"A conditional random field of ours is \[ c d \]",
+    }
+    for name, text in texts.items():
+        (tmp_path / f"{name}.tex").write_text(
+            rf"\documentclass{{article}}\begin{{document}}{text}\end{{document}}"
+        )
+    with Library.read([tmp_path], tmp_path / "library", jobs=1, index=True) as library:
+        assert ids(library.search("conditional random field", by="words"))[0] == "phrase#1"
+        assert ids(library.search("field random conditional", by="words"))[0] == "apart#1"
+        why = library.why("conditional random field", "phrase#1")
+        assert '"conditional random field"' in why.words
+
+
 def test_a_word_on_a_short_page_counts_more(tmp_path: Path) -> None:
     """As in BM25: the same distance from the equation, but less other text around it."""
     near, more = r"The gradient is \[ g_{%s} \]", " and other words follow" * 40

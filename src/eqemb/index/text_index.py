@@ -27,6 +27,9 @@ from eqemb.index.text_segment import MIN_SPELLING_RATIO, TextSegment
 #: How much an acronym counts for the words that it stands for. Words near more equations than this
 #: share of all are not acronyms.
 ACRONYM_WEIGHT, MAX_ACRONYM_SHARE = 0.7, 0.1
+#: What a query that is a phrase of this many words adds where the text has it as such, so that
+#: "conditional random field" finds that field before conditional fields that are random.
+PHRASE_WEIGHT, PHRASE_WORDS = 0.2, range(2, 5)
 _MAX_ACRONYM_WORDS = 16  # words of a query in which acronyms are looked for
 _MAX_JOINED = 6  # words of a phrase that are joined into compounds in every way
 _MAX_NEAR = 8  # spellings that are suggested
@@ -225,6 +228,21 @@ class TextIndex:
         for term in terms:
             np.add.at(total, term.owners, np.float32(term.weight / (BM25_K1 + 1)) * term.impacts)
         return total
+
+    def score_words(self, words: Sequence[str], terms: Sequence[Term]) -> Scores:
+        """Return the score of every equation for the words of a query, whose terms are given."""
+        total = self.score_terms(terms)
+        if (phrase := self.phrase_term(words)) is not None:
+            added = np.float32(phrase.weight / (BM25_K1 + 1)) * phrase.impacts
+            total[phrase.owners] = np.minimum(total[phrase.owners] + added, 1)
+        return total
+
+    def phrase_term(self, words: Sequence[str]) -> Term | None:
+        """Return the words of a query as one phrase; None if the library does not have it."""
+        if len(words) not in PHRASE_WORDS or not (ways := self.spellings(words)):
+            return None
+        owners, impacts = self._match_any(ways)
+        return Term(" ".join(words), PHRASE_WEIGHT, owners, impacts) if len(owners) else None
 
     def coverage(self, terms: Iterable[Term]) -> Scores:
         """Return the share of weighted terms that every equation has near it."""

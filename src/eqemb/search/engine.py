@@ -132,7 +132,7 @@ class Search:
         return dict(zip(self.records.equation_names(), rows, strict=True))
 
     def with_text(self, text: TextIndex) -> "Search":
-        """Return the same search over another text index, for evaluations that leave out fields."""
+        """Return the same search over another text index, for evaluations."""
         other = Search(self.records, self.segments)
         other.text = text
         return other
@@ -277,7 +277,7 @@ class Search:
         """
         parts: dict[str, Scores] = {}
         if "words" in wanted and (terms := terms or self.text.terms(question.words)):
-            parts["words"] = self.text.score_terms(terms)
+            parts["words"] = self.text.score_words(question.words, terms)
         if self.vectors is not None and "meaning" in wanted:
             vector = self.vectors.words_vector(question.words)
             if vector.any():
@@ -491,10 +491,6 @@ class Search:
     def equation(self, row: int) -> tuple[Equation, str]:
         """Return the equation of a row, with its article's title."""
         return self.hits.equation(row)
-
-    def family(self, row: int) -> list[str]:
-        """Return the names of the other equations of an equation's family, in order."""
-        return self.hits.family(row)
 
     def name(self, row: int) -> str:
         """Return the name of the equation of a row."""

@@ -174,6 +174,8 @@ def _explain_words(
         weighted = search.weigh_words(question, scores, matching)
         parts = {part: float(values[row]) for part, values in weighted.items()}
         worth = {term.word: term.weight * term.score(row) for term in terms}
+        if (phrase := search.text.phrase_term(question.words)) is not None:
+            worth[f'"{phrase.word}"'] = phrase.weight * phrase.score(row)
     else:
         topic = search.topic(answer)
         stems = {term.word: search.text.find_stem(term.word) for term in terms}

@@ -114,7 +114,7 @@ def get_equation(service: Service, name: str) -> WholeEquation:
     equation = _named(service, name)
     library = service.library
     article = library.article(equation.article)
-    family = library.engine.family(library.engine.row(equation))
+    family = library.engine.hits.family(library.engine.row(equation))
     entry = _entry(equation, _WHOLE_LATEX)
     mentions = equation.references if service.snippets == "full" else []
     paper = library.records.paper(equation.article)

@@ -201,7 +201,7 @@ class Service:
         found = self._find(name)
         questions = self.library.engine
         row = questions.row(found)
-        family = questions.family(row)
+        family = questions.hits.family(row)
         text = self.library.records.article_text(int(questions.articles[row]))
         window, count = article_text.window_of(text, found.ordinal, self._window, self._is_known)
         references = found.references[:_MAX_REFERENCES] if self._is_full else []

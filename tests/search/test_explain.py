@@ -100,8 +100,8 @@ def test_a_label_may_look_like_words(library: Library) -> None:
     found = library.why("again:eq:f_1, again", "harmonic#1")
     assert found.query.equation is not None
     assert found.query.equation.id == "again#1"
-    found = library.why("angles: the cosine", "angles#1").words
-    assert list(found) == ["angles", "cosine", '"angles the cosine"', "the"]
+    words = library.why("angles: the cosine", "angles#1").words
+    assert list(words) == ["angles", "cosine", '"angles the cosine"', "the"]
 
 
 def test_the_json_of_an_explanation(library: Library) -> None:

@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Iterable
 
 _MOST_AUTHORS = 3_000
-_MAX_LETTERS = 60
+_MAX_NAME = 60
 #: What stands between two authors on a line.
 _BETWEEN = re.compile(r"\s*(?:[,;،，、&]|\n|\s(?:and|und|et|y|e)\s)\s*", re.IGNORECASE)
 #: Signs of footnotes after a name.
@@ -97,7 +97,7 @@ def is_name(name: str) -> bool:
     >>> is_name("Ludwig van Beethoven"), is_name("Deep Learning Lab"), is_name("attention")
     (True, False, False)
     """
-    if len(name) > _MAX_LETTERS or _NOT_PEOPLE.search(name):
+    if len(name) > _MAX_NAME or _NOT_PEOPLE.search(name):
         return False
     if _IDEOGRAPHS.fullmatch(name):
         return True

@@ -23,6 +23,7 @@ from eqemb.evaluation.rankers import (
     EQUATION_QUERY,
     PARTS,
     SEARCH,
+    WITH_ENCODER,
     WORD_QUERY,
     Ranker,
     SearchRanker,
@@ -73,7 +74,7 @@ def _compared(
     rows = corpus_rows(engine, corpus)
     rankers: list[Ranker] = [
         SearchRanker(SEARCH, engine, corpus, PARTS),
-        SearchRanker(f"{SEARCH} + encoder", engine, corpus, PARTS, encoder),
+        SearchRanker(WITH_ENCODER, engine, corpus, PARTS, encoder),
         *(LibraryEncoder(encoder, rows, latex=latex) for latex in (False, True)),
     ]
     plain = None

@@ -1,6 +1,7 @@
 """Fresh topics: pool the answers of the search and of its rivals, and score them by blind grades.
 
     python benchmarks/fresh_topics.py pool LIBRARY TOPICS.toml -o FOLDER --encoder MODEL
+        [--judged QRELS.tsv]
     python benchmarks/fresh_topics.py score LIBRARY TOPICS.toml QRELS.tsv --encoder MODEL
 
 Unlike `judged.py`, it needs no trained research models: the rivals are BM25, the overlap (Dice) of
@@ -8,10 +9,12 @@ units, and a sentence encoder that reads the text around an equation or its LaTe
 written by someone who saw papers but no answers, after the ranking was frozen. `pool` writes
 FOLDER/TOPIC.jsonl with the first ten equations of every system, shuffled, without the names of
 systems; it contains text of papers, so do not publish it. The grades of two graders are joined by
-`judged.py grades FOLDER A B -o QRELS.tsv`. `score` prints nDCG@10 and precision of every system,
-the paired differences of the whole search to each with a bootstrap interval over topics and a
-p-value that is corrected for the number of rivals (Holm), the agreement of the graders, and the
-difference that this number of topics could have shown. Unjudged answers count as wrong.
+`judged.py grades FOLDER A B -o QRELS.tsv`. When the ranking has changed, `--judged` leaves out what
+was graded before, and `judged.py grades --more` adds the new grades. `score` prints nDCG@10 and
+precision of every system, the paired differences of the whole search to each with a bootstrap
+interval over topics and a p-value that is corrected for the number of rivals (Holm), the agreement
+of the graders, and the difference that this number of topics could have shown. Unjudged answers
+count as wrong.
 """
 
 import argparse
@@ -27,6 +30,7 @@ from eqemb.evaluation.judged_topics import JudgedTopics
 from eqemb.evaluation.rankers import (
     EQUATION_QUERY,
     SEARCH,
+    WITH_ENCODER,
     WORD_QUERY,
     Bm25,
     Ranker,
@@ -41,15 +45,15 @@ DETECTABLE = 2.8
 
 def rankers(library: Library, data: retrieval.RetrievalData, encoder: str | None) -> list[Ranker]:
     """Return the search and its parts, and the rivals."""
+    vectors = None if encoder is None else library.encoder(encoder)
     found: list[Ranker] = [
-        *search_rankers(library.engine, data.corpus),
+        *search_rankers(library.engine, data.corpus, vectors),
         Bm25(data.everything.words, training_stream(data.everything)),
         UnitOverlap(data.corpus),
     ]
-    if encoder is not None:
+    if vectors is not None:
         rows = library.engine.rows()
         own = np.array([rows[name] for name in data.corpus.equation_names], np.int64)
-        vectors = library.encoder(encoder)
         found += [LibraryEncoder(vectors, own, latex=latex) for latex in (False, True)]
     return found
 
@@ -57,6 +61,7 @@ def rankers(library: Library, data: retrieval.RetrievalData, encoder: str | None
 def make_pool(options: argparse.Namespace) -> None:
     """Write the pool of every topic, and print the sizes."""
     topics = judged_topics.read_topics(options.topics)
+    known = judged_topics.read_judgements(options.judged) if options.judged else {}
     with Library.open(options.library) as library:
         data = retrieval.load_data(library)
         systems = rankers(library, data, options.encoder)
@@ -64,9 +69,11 @@ def make_pool(options: argparse.Namespace) -> None:
         options.output.mkdir(parents=True, exist_ok=True)
         sizes = {}
         for topic in topics:
-            pooled = sorted({name for made in runs for name in made.get(topic.id, ())})
-            write_pool(library, options.output, topic.id, pooled)
+            found = {name for made in runs for name in made.get(topic.id, ())}
+            pooled = sorted(found - known.get(topic.id, {}).keys())
             sizes[topic.id] = len(pooled)
+            if pooled:
+                write_pool(library, options.output, topic.id, pooled)
     print("systems:", "; ".join(system.name for system in systems))
     print(f"{len(sizes)} topics, {sum(sizes.values())} equations to grade")
 
@@ -102,7 +109,8 @@ def print_table(
 ) -> None:
     """Print the measures of every system, and the differences of the search to them."""
     own = lines[SEARCH]["ndcg"]
-    others = [name for name in lines if name != SEARCH]
+    # with the encoder it is our own search, so it is no rival
+    others = [name for name in lines if name not in (SEARCH, WITH_ENCODER)]
     gains = {name: metrics.gain(own, lines[name]["ndcg"]) for name in others}
     corrected = dict(zip(others, metrics.holm([gains[name].p for name in others]), strict=True))
     print(f"### {kind}: {count} topics\n")
@@ -141,6 +149,7 @@ def main() -> None:
         command.add_argument("topics", type=Path)
         command.add_argument("--encoder", help="a model's folder, or MODULE:FUNCTION")
     pool.add_argument("-o", "--output", type=Path, required=True)
+    pool.add_argument("--judged", type=Path, help="grades of equations that are left out")
     pool.set_defaults(call=make_pool)
     scores.add_argument("qrels", type=Path)
     scores.set_defaults(call=score)

@@ -23,6 +23,7 @@ from eqemb.evaluation.rankers import (
     EQUATION_QUERY,
     SEARCH,
     SEARCH_PARTS,
+    WITH_ENCODER,
     WORD_QUERY,
     Combination,
     Query,
@@ -46,7 +47,7 @@ EQUAL_WEIGHTS = {
 }
 WEIGHTS = (0.25, 0.5, 1.0, 2.0)
 #: Rankers with a setting that was chosen on development topics.
-CHOSEN = ("combination", "BM25F", SEARCH, f"{SEARCH} + encoder", SEARCH_PARTS["words"])
+CHOSEN = ("combination", "BM25F", SEARCH, WITH_ENCODER, SEARCH_PARTS["words"])
 HALVES = ("development", "test", "all")
 
 
@@ -328,9 +329,8 @@ def _gains(
     # the product's search is also compared with the other baselines and with each of its parts
     others = [*(name for name in rivals if name != best), *SEARCH_PARTS.values()]
     pairs += [(SEARCH, other) for other in others if SEARCH in lines and other in lines]
-    with_encoder = f"{SEARCH} + encoder"
-    if with_encoder in lines:
-        pairs.append((with_encoder, SEARCH))
+    if WITH_ENCODER in lines:
+        pairs.append((WITH_ENCODER, SEARCH))
     for name, other in pairs:
         gain = metrics.gain(lines[name]["ndcg"][chosen], lines[other]["ndcg"][chosen])
         yield {"topics": half, "ranker": name, "against": other} | gain._asdict()

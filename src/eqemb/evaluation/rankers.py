@@ -36,6 +36,7 @@ WORD_QUERY, EQUATION_QUERY = "words", "equation"
 #: Weights of the parts of the library's own search, for each kind of query.
 PARTS = {WORD_QUERY: WORD_PARTS, EQUATION_QUERY: EQUATION_PARTS}
 SEARCH = "eqemb search"
+WITH_ENCODER = f"{SEARCH} + encoder"
 #: Parts of the search -> name of the ranker that uses this part alone.
 SEARCH_PARTS = {
     "words": f"{SEARCH}, words only",
@@ -409,7 +410,7 @@ def search_rankers(
     """Return the whole search, with and without the encoder, and each of its parts."""
     whole = [SearchRanker(SEARCH, search, corpus)]
     if encoder is not None:
-        whole.append(SearchRanker(f"{SEARCH} + encoder", search, corpus, encoder=encoder))
+        whole.append(SearchRanker(WITH_ENCODER, search, corpus, encoder=encoder))
     alone: dict[str, dict[str, dict[str, float]]] = {
         "words": {WORD_QUERY: {"words": 1.0}, EQUATION_QUERY: {"words": 1.0}},
         "meaning": {WORD_QUERY: {"meaning": 1.0}, EQUATION_QUERY: {"meaning": 1.0}},

@@ -188,3 +188,10 @@ def test_a_word_before_a_parenthesis_in_latex_is_a_name() -> None:
     assert found.formulas == (r"\mathrm{softmax}(QK^T/\sqrt{d_k})V",)
     assert found.repairs == (r"\mathrm{softmax} instead of softmax",)
     assert parse_query(r"$\frac{a}{b}(x)$").repairs == ()
+
+
+def test_a_line_break_alone_is_no_formula() -> None:
+    """An equation of several lines may start with one, and its names may be read as words."""
+    found = parse_query(r"\\ P(Rome) = \frac{2}{4} \\ V = \lbrace Paris, Vienna \rbrace \\")
+    assert found.formulas == (r"\frac{2}{4} \\ V = \lbrace", r"\rbrace \\")
+    assert found.words == ("p", "rome", "paris", "vienna")

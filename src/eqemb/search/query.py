@@ -29,7 +29,7 @@ _LEADING_WORDS = frozenset(
     " question query please written defined means mean meaning explain".split()
 )
 #: What makes no formula by itself.
-_NO_SYMBOL = " \t\n,.;:!?'\"$()[]{}"
+_NO_SYMBOL = " \t\n,.;:!?'\"$()[]{}\\"
 _MATH_SIGN = re.compile(r"[\\^_{}=+<>|&$]")
 _MAX_PARSED = 256  # queries that are remembered: an answer parses its query several times
 _YEARS = re.compile(r"(\d{4})?(?:(-)(\d{4})?)?")

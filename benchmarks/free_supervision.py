@@ -39,6 +39,7 @@ from eqemb.evaluation.rankers import (
     EQUATION_QUERY,
     SEARCH,
     SEARCH_PARTS,
+    WITH_ENCODER,
     WORD_QUERY,
     Bm25,
     Query,
@@ -258,6 +259,8 @@ def systems(
         rows = search.rows()
         own = np.array([rows[name] for name in corpus.equation_names], np.int64)
         vectors = library.encoder(encoder)
+        if task != "pairs":
+            found.insert(1, SearchRanker(WITH_ENCODER, search, corpus, encoder=vectors))
         found += [LibraryEncoder(vectors, own, latex=latex) for latex in (False, True)]
     return found
 

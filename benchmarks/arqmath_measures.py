@@ -32,7 +32,9 @@ from unit_vectors import DIM, Learner, UnitVectors
 
 from eqemb.evaluation.metrics import mean_and_error
 from eqemb.formula import Layout, likeness
+from eqemb.formula.normal_form import normal_form
 from eqemb.formula.tree import Node, Unit
+from eqemb.index.structure import OVERLAP
 from eqemb.storage.atomic import to_json, write_atomically
 
 Floats = NDArray[np.float64]
@@ -170,6 +172,19 @@ def row_alignment(outlines: dict[str, likeness.Outline], **how: Any) -> Measure:
 def outlines(trees: dict[str, Layout]) -> dict[str, likeness.Outline]:
     """Convert trees to rows."""
     return {name: likeness.outline(tree) for name, tree in trees.items()}
+
+
+def search_structure(trees: dict[str, Layout]) -> Measure:
+    """Return what the structure of two formulas is worth in the search: likeness and overlap."""
+    alike = row_alignment(outlines(trees), inside=True)
+    shared = overlap({name: Counter(t.units()) for name, t in trees.items()}, 0.5, weighted=True)
+    return lambda topic, name: (1 - OVERLAP) * alike(topic, name) + OVERLAP * shared(topic, name)
+
+
+def both_views(trees: dict[str, Layout]) -> Measure:
+    """Return the mean of that and of the same in normal form."""
+    views = search_structure(trees), search_structure({n: normal_form(t) for n, t in trees.items()})
+    return lambda topic, name: (views[0](topic, name) + views[1](topic, name)) / 2
 
 
 def tangent_s(folder: Path) -> Measure:
@@ -434,6 +449,8 @@ def official_runs(data: Data, bench: Bench, chosen: Chosen, folder: Path) -> dic
         "row alignment": made["row alignment"],
         "row alignment + overlap + vectors": sums[1],
         "row alignment + overlap + vectors + operator trees": sums[2],
+        "structure in the search, as written": runs([search_structure(data.trees)]),
+        "structure in the search, both views": runs([both_views(data.trees)]),
     }
 
 

@@ -28,8 +28,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqemb.facade.library import Library
+from eqemb.formula.layout import read_canonical
 from eqemb.formula.likeness import is_letter
 from eqemb.index.build import write_version
+from eqemb.index.normal_view import NormalWriter
 from eqemb.index.postings import Keys, TextList, hash_texts, load_array
 from eqemb.library.database import RECORDS_FORMAT
 from eqemb.library.segments import Manifest, Segment, segment_folder
@@ -98,6 +100,15 @@ class SegmentCopy:
         keys = hash_texts(form for _, form, _ in types)
         np.save(self._index / "types.ids.npy", keys)
         Keys.write(self._index, "types", keys)
+        self._write_normal_forms([form for _, form, _ in types])
+
+    def _write_normal_forms(self, canonical: list[str]) -> None:
+        """Write the normal view anew: the order in a sum depends on the names of letters."""
+        kinds = load_array(self._index, "equations")[:, 2]
+        normal = NormalWriter(self._index)
+        for form in canonical:
+            normal.add(read_canonical(form))
+        normal.close(np.bincount(kinds, minlength=len(canonical)))
 
     def _change_structure(self, names: dict[str, str]) -> None:
         """Rename symbols, and give types other forms and families."""

@@ -34,7 +34,7 @@ def test_tuning_uses_the_scores_of_the_index(library: Library) -> None:
     """Scores computed from counts of fields equal those of the index."""
     corpus = corpus_of(library, CorpusChoice(rules=Rules(min_count=1, top=0)))
     fields = weights.Fields(library, corpus)
-    scores = fields.scorer({**wording.FIELDS, "k1": wording.BM25_K1})
+    scores = fields.scorer({**wording.FIELDS, "k1": wording.BM25_K1, "b": wording.BM25_B})
     asked = library.engine.text
     place = library.engine.rows()
     rows = [place[name] for name in corpus.equation_names]
@@ -66,7 +66,9 @@ def test_variants_are_found_again(
     said = capsys.readouterr().out
     lines = {line[:20].strip(): line[20:].split() for line in said.splitlines()}
     assert lines["renamed, structure"][:3] == ["3", "1.000", "1.000"]
-    assert lines["renamed, all"][:3] == ["3", "1.000", "1.000"]
+    count, first, found = lines["renamed, all"][:3]  # words may put another one first
+    assert (count, found) == ("3", "1.000")
+    assert float(first) >= 0.667
     assert "name   5/5 = 1.000" in said
     assert "label  2/2 = 1.000" in said
     assert "LaTeX  5/5 = 1.000" in said

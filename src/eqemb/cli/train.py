@@ -362,7 +362,7 @@ def _print_plan(training: Any, expected: Any, file: Any) -> None:
         ("device", expected.device),
         ("parameters", f"{expected.parameters:,}"),
         ("memory", f"about {expected.memory / 1e6:,.0f} MB"),
-        ("time", f"at most about {time} with {training.threads} threads"),
+        ("time", f"about {time} with {training.threads} threads, after compiling once"),
     ]
     for name, value in rows:
         print(f"{name:12}{value}", file=file)

@@ -40,7 +40,7 @@ def normal_cell(items: Cell, edge: str) -> Cell:
         return items  # most indices
     if len(items) > _MAX_KEPT_ITEMS:
         return _normal_cell(items, edge)
-    name = ("b" if edge == "b" else "", *(one.text for one in items))
+    name = (edge if edge in ("a", "b") else "", *(one.text for one in items))
     found = _cache.get(name)
     if found is None:
         if len(_cache) >= _CACHE_SIZE:
@@ -55,12 +55,18 @@ def _normal_cell(items: Cell, edge: str) -> Cell:
         return (item(_name("".join(one.tag[2:] for one in items))),)  # an abbreviation
     if edge == "b":
         items = _without_commas(items)
+    if edge in ("a", "b") and all(map(_is_index, items)):
+        return items  # w_{ij} is not w_{ji}
     found: list[NormalItem] = []
     for clause, separator in _split(items, _is_separator):
         found += _relation(clause)
         if separator is not None:
             found.append(separator)
     return tuple(found)
+
+
+def _is_index(one: NormalItem) -> bool:
+    return one.tag[:2] in ("V!", "N!") and not one.kids
 
 
 def _is_bare_capital(one: NormalItem) -> bool:

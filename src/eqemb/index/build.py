@@ -39,7 +39,7 @@ from eqemb.storage.array_file import file_hash
 from eqemb.storage.atomic import new_file, new_folder, sync_folder, write_json
 
 #: Raised whenever the files of an index, or what they hold, change.
-INDEX_VERSION = 10
+INDEX_VERSION = 12
 #: Versions whose files are the same and hold a little less: they are searched as they are, and
 #: computed again by `eqemb compact`. 9 and 8 have no words and normal forms of formulas, and no
 #: meanings of symbols, which are then found in the article again; 8 lacks some definitions, too.

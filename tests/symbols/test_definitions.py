@@ -26,6 +26,8 @@ E = EQUATION_MARK
         (r"where $\alpha$ is called the damping factor.", {r"\alpha": "damping factor"}),
         (r"where $\kappa$ controls the amount of smoothing.",
          {r"\kappa": "controls the amount of smoothing"}),
+        ("where $u_j$'s are unit vectors.", {"u_j": "unit vectors"}),
+        (r"the road lengths $r_j$'s ($j = 1, \dots, n$) differ.", {"r_j": "road lengths"}),
         ("where $u$ and $v$ are unit vectors.", {"u": "unit vectors", "v": "unit vectors"}),
         ("with $s$ the speed of a wave.", {"s": "speed of a wave"}),
         ("where $a$ is the age and $b$ the income.", {"a": "age", "b": "income"}),

@@ -23,13 +23,14 @@ from eqemb.symbols.lexicon import (
     BE,
     DETERMINER,
     EQUATION,
+    FORMULA,
     GERUND,
     NOMINAL,
     PARTICIPLE,
     VERB,
 )
 from eqemb.symbols.mentions import Group, Mention, groups
-from eqemb.symbols.phrases import Sentence
+from eqemb.symbols.phrases import Phrase, Sentence
 from eqemb.symbols.verbs import (
     LINKS,
     PREDICATES,
@@ -50,6 +51,8 @@ def find_mentions(sentence: Sentence) -> list[Mention]:
     best: dict[int, Mention] = {}
     for group in groups(sentence):
         for mention in _of_group(sentence, group):
+            if not _has_word(sentence, mention.phrase):
+                continue
             known = best.get(mention.term)
             if known is None or mention.confidence > known.confidence:
                 best[mention.term] = mention
@@ -57,9 +60,17 @@ def find_mentions(sentence: Sentence) -> list[Mention]:
     for at in sentence.tokens.formulas:
         if at not in best and (kinds[at] == EQUATION or kinds[at - 1] == ":"):
             shown = by_display(sentence, at)
-            if shown is not None:
+            if shown is not None and _has_word(sentence, shown.phrase):
                 best[at] = shown
     return [best[term] for term in sorted(best)]
+
+
+def _has_word(sentence: Sentence, phrase: Phrase) -> bool:
+    """Whether a phrase has a word, and not only a letter: the "s" of "$h_j$'s" says nothing."""
+    return any(
+        len(sentence.lowers[at]) > 1 or (at in sentence.latex and sentence.kinds[at] != FORMULA)
+        for at in range(phrase.start, phrase.end)
+    )  # a word with a formula in it, as "$k$-means", has no letters of its own
 
 
 def _of_group(sentence: Sentence, group: Group) -> Iterator[Mention]:

@@ -50,7 +50,7 @@ def test_the_page_of_an_equation_lists_its_symbols(client: TestClient) -> None:
     assert len(entries) == 2
     (listed,) = re.findall(r'<section class="where-list".*?</section>', page, re.DOTALL)
     said = words(listed)
-    assert "learning rate (elsewhere: noise level of a measurement)" in said
+    assert "learning rate (elsewhere in this article: noise level of a measurement)" in said
     assert "No definition found:" in said
     assert f'href="{ETA}"' in listed
     assert 'href="/glossary?article=descent"' in listed

@@ -79,6 +79,20 @@ def test_a_letter_of_each_counts_in_its_sentence() -> None:
     assert meaning(here, "x").confidence > 1.5 * meaning(there, "x").confidence > 0
 
 
+def test_a_letter_that_is_only_an_index_needs_a_near_or_sure_definition() -> None:
+    """In `d_k`, `k` may be a part of the name, so doubtful words of another section are not it."""
+    far = "One\n\nWe vary kernel size $k$ often.\n\nTwo\n\n"
+    index = glossary(f"{far}So {E}.", "d_k", sections=("One", "Two")).meanings(1)
+    assert text_of(index, "k") is None
+    variable = glossary(f"{far}So {E}.", "k + 1", sections=("One", "Two")).meanings(1)
+    assert text_of(variable, "k") == "kernel size"
+    near = glossary(f"We vary kernel size $k$ often. So {E}.", "d_k").meanings(1)
+    assert text_of(near, "k") == "kernel size"
+    sure = "One\n\nThroughout, $k$ denotes the kernel size.\n\nTwo\n\n"
+    told = glossary(f"{sure}So {E}.", "d_k", sections=("One", "Two")).meanings(1)
+    assert text_of(told, "k") == "kernel size"
+
+
 @pytest.mark.parametrize(
     ("symbol", "other", "score"),
     [

@@ -19,12 +19,10 @@ from eqemb.index.definitions import DefinitionIndex, IndexedDefinition, text_ste
 from eqemb.search.query import parse_query
 from eqemb.search.results import TEXT_WIDTH, Json, cut, rows
 from eqemb.search.snippets import DEFAULT_RENDERER, Renderer
-from eqemb.symbols import Meaning, Symbol, symbols_of
+from eqemb.symbols import SURE_FROM, Meaning, Symbol, symbols_of
 
 #: Examples of a line of notation.
 MAX_EXAMPLES = 3
-#: A meaning with a lower confidence, which is a probability, is shown with doubt.
-SURE_FROM = 0.6
 #: Bound variables and indices are shown only where the text defines them.
 _MINOR_ROLES = frozenset(["index", "bound"])
 
@@ -75,7 +73,7 @@ class EquationSymbols:
             told = plain_text(sentence_text(meaning.definition.sentence))
             lines.append(indent + cut(told, width - len(indent)))
             lines += [
-                cut(f"{indent}elsewhere: {plain_text(other.text)}", width)
+                cut(f"{indent}elsewhere in this article: {plain_text(other.text)}", width)
                 for other in meaning.conflicts
             ]
         return "\n".join(lines)

@@ -24,6 +24,8 @@ SAME_UP_TO_INDEX, OF_BASE, FROM_INDEXED, OF_ONE_NUMBER, OTHER_STYLE = 0.95, 0.8,
 _NUMBERED = re.compile(r"_\{\d+\}")
 #: A meaning with a lower score is no meaning.
 MIN_SCORE = 0.15
+#: A meaning with a lower confidence, which is a probability, is shown with doubt.
+SURE_FROM = 0.6
 #: Conflicts that are kept for a symbol.
 MAX_CONFLICTS = 5
 
@@ -66,13 +68,24 @@ class Glossary:
             score = likeness(symbol, definition.symbol)
             if score:
                 score *= _nearness(definition, there, place) * definition.confidence
-                if score >= MIN_SCORE:
+                if score >= MIN_SCORE and _may_tell(symbol, score, there, place):
                     scored.append((-score, abs(definition.position - place.position), definition))
         if not scored:
             return Meaning(symbol)
         scored.sort(key=lambda one: one[:2])
         best, score = scored[0][2], round(-scored[0][0], 3)
         return Meaning(symbol, best, probability(score), _conflicts(best, scored), score)
+
+
+def _may_tell(symbol: Symbol, score: float, there: TextPlace, place: TextPlace) -> bool:
+    """Whether a definition may be what a symbol means at a place.
+
+    A letter that is only an index of others (`k` in `d_k`) is often part of their names, so what is
+    said of it far away counts only if it is sure.
+    """
+    if symbol.role != "index" or there.paragraph == place.paragraph:
+        return True
+    return abs(there.line - place.line) <= 1 or probability(round(score, 3)) >= SURE_FROM
 
 
 def probability(score: float) -> float:

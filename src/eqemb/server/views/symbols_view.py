@@ -7,11 +7,11 @@ number, in `data-symbol` and `data-entry`.
 
 from typing import Any
 
-from eqemb.search.notation import SURE_FROM
 from eqemb.server.service import Json
 from eqemb.server.views.hits import prose
 from eqemb.server.views.layout import article_link, link, page, sentence
 from eqemb.server.views.markup import Html, h, join
+from eqemb.symbols import SURE_FROM
 
 #: What a page says about where a definition holds.
 _SCOPES = {"sentence": "in one sentence", "section": "", "article": "in the whole article"}
@@ -42,7 +42,7 @@ def _entry(symbol: Json) -> Html:
           prose(symbol["definition"]),
           h("span", symbol["sign"], Html(symbol["type"]), class_="type")
           if symbol["type"] else None,
-          h("span", " (elsewhere: ", others, ")", class_="others") if others else None,
+          h("span", " (elsewhere in this article: ", others, ")", class_="others") if others else None,
           h("span", prose(symbol["sentence"]), class_="evidence", hidden=True)
           if symbol["sentence"] else None),
         data_entry=symbol["number"],

@@ -43,6 +43,13 @@ _NOT_PEOPLE = re.compile(
     r"|october|november|december|(\w)\1{3}|\bbooks?\b|trovato|kumquat|hippocampus|\bdoe$",
     re.IGNORECASE,
 )
+#: Parts of words that name where people work; a group or a team may be an author.
+_WORKPLACE = re.compile(
+    r"universi|institu|\bdepart|\bdept\b|laborator|\blabs?\b|\bschool|\bcollege|\bfacult|\bcentre"
+    r"|\bcenter|\bacadem|polytech|politecnico|hochschule|\bécole|\becole",
+    re.IGNORECASE,
+)
+_LONG_DASH = re.compile(r"\s*(?:---|\u2014)\s*|\s+(?:--|\u2013)\s+")
 _CJK = "\u3400-\u9fff\uac00-\ud7af\u3040-\u30ff"
 _IDEOGRAPHS = re.compile(rf"[{_CJK}]{{1,6}} ?[{_CJK}]{{1,4}}")
 _INCOMPLETE = re.compile(r"\bet\.?\s*al\b|\bothers\b", re.IGNORECASE)
@@ -59,6 +66,28 @@ def names_in(line: str) -> list[str]:
     if _INCOMPLETE.search(line):
         return []
     return checked_names(_BETWEEN.split(_IN_PARENTHESES.sub(" ", line)))
+
+
+def names_before_workplace(line: str) -> list[str]:
+    """Return the names on a line that goes on, after a dash or a comma, with where they work.
+
+    None if a name may follow: a list that lacks somebody would be wrong.
+
+    >>> names_before_workplace("Ada Lovelace \u2014 University of London")
+    ['Ada Lovelace']
+    >>> names_before_workplace("Ada Lovelace, University of London, Emmy Noether")
+    []
+    """
+    first, *others = _LONG_DASH.split(line, maxsplit=1)
+    if others:
+        place = others[0]
+    else:
+        entries = line.split(",")
+        at = next((at for at, each in enumerate(entries) if _WORKPLACE.search(each)), 0)
+        first, place = ",".join(entries[:at]), ",".join(entries[at:])
+    if not _WORKPLACE.search(place) or any(is_name(_plain(one)) for one in _BETWEEN.split(place)):
+        return []
+    return names_in(first)
 
 
 def checked_names(entries: Iterable[str]) -> list[str]:

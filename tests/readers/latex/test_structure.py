@@ -485,6 +485,14 @@ def test_rows_and_marks_of_one_display() -> None:
     assert (second.labels, second.unnumbered, second.latex) == ([], True, "c")
 
 
+@pytest.mark.parametrize("command", ["icmltitle", "aistatstitle", "papertitle", "Title", "title"])
+def test_a_title_above_two_columns(command: str) -> None:
+    r"""Classes of conferences print it in the argument of \twocolumn."""
+    article = read(f"\\twocolumn[\n\\{command}{{On [open] Things}}\\vskip 1em\n]\nSome words.", "")
+    assert article.title == "On [open] Things"
+    assert article.text.split("\n\n")[1:] == ["Some words.", ""]
+
+
 def test_a_title_in_the_preamble_may_hold_mathematics() -> None:
     """A display or a reference in a title is not an equation of the document."""
     for title in (r"\title{On $$x$$ things}", r"\title{After \ref{q}}"):

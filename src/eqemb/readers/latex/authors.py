@@ -9,9 +9,9 @@ import re
 import unicodedata
 
 from eqemb.readers.latex.commands import NAMED_CHARACTERS, TEXT_ACCENTS, names
-from eqemb.readers.people import names_in
+from eqemb.readers.people import names_before_workplace, names_in
 
-_AUTHOR_COMMAND = re.compile(r"\\(?:[aA]uthor|icmlauthor)(?![A-Za-z@])")
+_AUTHOR_COMMAND = re.compile(r"\\(?:[aA]uthor|(?:icml|aistats|mlsys)author)(?![A-Za-z@])")
 _BLOCK_OF_NAMES = re.compile(r"\\IEEEauthorblockN(?![A-Za-z])")
 _LONGEST_AUTHORS = 40_000
 _BLANKS_BEFORE = re.compile(r"(?:\s|%[^\n]*\n)*")
@@ -19,15 +19,20 @@ _GROUP_BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _SOURCE_COMMENT = re.compile(r"(?<!\\)%[^\n]*\n?")
 #: What starts another block of authors.
 _NEXT_BLOCK = re.compile(
-    r"\\(?:and|And|AND|name)(?![A-Za-z])|\\begin\s*\{tabular\*?\}(?:\s*\[[^\]]*\])?\s*\{[^{}]*\}"
+    r"\\(?:and|And|AND|name)(?![A-Za-z])"
+    r"|\\begin\s*\{tabular(?:\}|[*xy]\}\s*\{[^{}]*\})(?:\s*\[[^\]]*\])?"
+    r"\s*\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}"
 )
 #: A block that is left after the argument: a brace closed too early.
-_BLOCK_OUTSIDE = re.compile(r"\\(?:And|AND)(?![A-Za-z])|\\(?:maketitle|begin|author|section)")
+_BLOCK_OUTSIDE = re.compile(
+    r"\\(?:And|AND)(?![A-Za-z])|\\(?:maketitle|begin|author|section|aistatsaddress)"
+)
 #: The end of a line of authors.
 _NAME_LINE = re.compile(
     r"\\\\\*?\s*(?:\[[^\]]*\])?|\\(?:newline|par|tabularnewline|linebreak|addr)(?![A-Za-z])|\n\s*\n"
     r"|\\email(?![A-Za-z])(?!\s*\{)"
 )
+_TABLE_CELL = re.compile(r"(?<!\\)&")
 #: Space that separates two names.
 _NAME_GAP = re.compile(r"\\(?:q?quad|hfill|hspace\*?\s*\{[^{}]*\})(?![A-Za-z])|&|\\ (?:\\ )+")
 #: Commands that print no part of a name; their argument is dropped.
@@ -120,24 +125,34 @@ def _names(content: str) -> list[str] | None:
 def _names_of_block(block: str) -> list[str] | None:
     """Return the names at the start of a block; None if they are doubtful.
 
-    A later line has names if the one before asks for more, or if all its names have marks.
+    A later line has names if the one before asks for more, or if all its names have marks, or if
+    each line ends with where its people work. A later row of a table that looks like names is
+    doubtful: it may be more of them, or cities.
     """
     found: list[str] = []
-    asks = True
+    asks, has_workplaces, is_over = True, False, False
     for line in _NAME_LINE.split(block):
         shown = _printed(line)
         if not shown:
             continue
         here = names_in(shown)
+        if has_workplaces or not (found or here):
+            working = names_before_workplace(shown)
+            if here or not (found or working):
+                return None
+            found += working
+            has_workplaces = True
+            continue
         is_marked = not line.strip().startswith(_NOTE_MARK) and line.count(_NOTE_MARK) >= max(
             1, len(here)
         )
-        if not found and not here:
+        if here and not is_over and (asks or is_marked):
+            found += here
+            asks = _ASKS_FOR_MORE.search(_NOTE_MARKS.sub("", line)) is not None
+            continue
+        if here and _TABLE_CELL.search(line):
             return None
-        if not here or not (asks or is_marked):
-            break
-        found += here
-        asks = _ASKS_FOR_MORE.search(_NOTE_MARKS.sub("", line)) is not None
+        is_over = True
     return found
 
 

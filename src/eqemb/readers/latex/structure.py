@@ -127,6 +127,17 @@ def _title(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
     return after
 
 
+_TITLE = re.compile(rf"\\({'|'.join(sorted(TITLE_COMMANDS))})(?![A-Za-z@])")
+
+
+def _two_columns(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
+    r"""\twocolumn[...]: of what is printed above both columns, the title is read."""
+    start, stop, after = walk.optional(match.end(), end)
+    if (title := _TITLE.search(walk.text, start, stop)) is not None:
+        _title(walk, title, stop)
+    return after
+
+
 def _aside(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
     name, pos = match[1], match.end()
     pos += walk.text.startswith("*", pos)
@@ -331,7 +342,7 @@ COMMANDS: dict[str, Command] = {
     **dict.fromkeys(REFERENCES, _reference),
     **dict.fromkeys(HEADINGS, _heading),
     **dict.fromkeys(TITLE_COMMANDS, _title),
-    "tikzstyle": _style,
+    "tikzstyle": _style, "twocolumn": _two_columns,
     "begin": _begin, "end": _end, "item": _item, "label": _label, "ensuremath": _ensure_math,
     **dict.fromkeys(("setcounter", "addtocounter", "stepcounter", "refstepcounter",
                      "numberwithin", "counterwithin", "counterwithout", "addtoreset",

@@ -100,6 +100,51 @@ def test_a_symbol_finds_its_meanings(library: Library, query: str) -> None:
     assert found.lines[0].meaning.startswith("eigenvalue")
 
 
+@pytest.fixture(scope="module")
+def states(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
+    """One paper with several symbols for hidden states, and two that have the word."""
+    folder = tmp_path_factory.mktemp("states")
+    papers = folder / "papers"
+    papers.mkdir()
+    text = r"""\documentclass{article}\title{States}\begin{document}\section{Network}
+    \begin{equation} h = f(p, H, n, a), \end{equation}
+    where $h$ is the hidden state, $p$ is the previous hidden state, $H$ is the sequence of hidden
+    states, $n$ is the number of hidden states and $a$ denotes the hidden state average.
+    \begin{equation} g = h + s, \end{equation} where $s$ is the sum of the hidden states.
+    \end{document}"""
+    (papers / "states.tex").write_text(text, "utf-8")
+    build_library([papers], folder / "library", model=False)
+    with Library.open(folder / "library") as opened:
+        yield opened
+
+
+def test_words_before_a_phrase_make_it_a_kind_of_it(states: Library) -> None:
+    """And several of them are still that; their number and other things are not."""
+    found = states.notation("hidden state")
+    assert set(shares(found)) == {"h", "p", "H"}
+    (note,) = found.notes
+    assert (
+        note
+        == "shares add up to more than 100 %, because an article may use several symbols for it"
+    )
+    assert note in found.to_text()
+    assert found.to_json()["notes"] == [note]
+
+
+def test_a_misspelt_word_is_repaired(states: Library) -> None:
+    """As in a search, with a note; a word that finds something is not touched."""
+    found = states.notation("hiden state")
+    assert set(shares(found)) == {"h", "p", "H"}
+    assert "hidden instead of hiden" in found.notes[0]
+    assert "hidden instead of hiden" in found.to_text()
+    assert "instead of" not in states.notation("hidden state").to_text()
+
+
+def test_shares_of_one_symbol_each_need_no_note(library: Library) -> None:
+    """They add up to 100 % at most."""
+    assert library.notation("learning rate").notes == []
+
+
 def test_a_longer_phrase_is_another_thing(library: Library) -> None:
     """A rate alone is no learning rate."""
     assert library.notation("rate").lines == []

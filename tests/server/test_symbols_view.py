@@ -149,6 +149,7 @@ def test_the_notation_page_by_symbol(client: TestClient) -> None:
     said = words(page)
     assert said.index("learning rate") < said.index("noise level")
     assert 'href="/notation?q=learning+rate"' in page
+    assert "100 %, because an article may mean several things by it." in said
 
 
 def test_notation_without_an_answer(client: TestClient) -> None:

@@ -17,7 +17,7 @@ from eqemb.search.explain import Why, explain
 from eqemb.search.names import check_collection
 from eqemb.search.neighbours import Member, Neighbours, VectorQuery, nearest_words
 from eqemb.search.notation import EquationSymbols, Notation, find_notation
-from eqemb.search.query import Filters, Ranking
+from eqemb.search.query import Filters, Ranking, parse_query
 from eqemb.search.results import Answer, Hit
 
 if TYPE_CHECKING:
@@ -358,7 +358,11 @@ class Library(IndexedLibrary):
 
         """
         check_text(query)
-        return find_notation(self.engine.definitions, query, _check_count(k))
+        engine, count = self.engine, _check_count(k)
+        found = find_notation(engine.definitions, query, parse_query(query), count)
+        if found.lines:
+            return found
+        return find_notation(engine.definitions, query, engine.read_query(query), count)
 
     def words(self, word: str, k: int = 10) -> Neighbours:
         """Find the words nearest to a word, by the library's model.

@@ -7,7 +7,7 @@ symbol, what articles mean by it. Counts are of articles, so that a long one has
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 
 from eqemb.article import EQUATION_MARK, Equation
@@ -16,7 +16,8 @@ from eqemb.errors import UsageError
 from eqemb.formula import layout
 from eqemb.formula.running_text import plain_text
 from eqemb.index.definitions import DefinitionIndex, IndexedDefinition, text_stems
-from eqemb.search.query import parse_query
+from eqemb.index.stemming import stem
+from eqemb.search.query import WordQuery
 from eqemb.search.results import TEXT_WIDTH, Json, cut, rows
 from eqemb.search.snippets import DEFAULT_RENDERER, Renderer
 from eqemb.symbols import SURE_FROM, Meaning, Symbol, symbols_of
@@ -202,6 +203,8 @@ class Notation:
     articles: int
     """The articles with a definition that answers the query."""
     lines: list[NotationLine]
+    repairs: tuple[str, ...] = ()
+    """Notes on misspelt words that were read as others."""
 
     def __iter__(self) -> Iterator[NotationLine]:
         return iter(self.lines)
@@ -209,13 +212,25 @@ class Notation:
     def __len__(self) -> int:
         return len(self.lines)
 
+    @property
+    def notes(self) -> list[str]:
+        """What people should know: repaired words, and why shares add up to more than 100 %."""
+        notes = list(self.repairs)
+        if sum(line.articles for line in self.lines) > self.articles:
+            several = (
+                "mean several things by it" if self.is_symbol else "use several symbols for it"
+            )
+            notes.append(f"shares add up to more than 100 %, because an article may {several}")
+        return notes
+
     def to_json(self) -> Json:
-        """Return `query`, `is_symbol`, `articles` and `lines`."""
+        """Return `query`, `is_symbol`, `articles`, `lines` and `notes`."""
         return {
             "query": self.query,
             "is_symbol": self.is_symbol,
             "articles": self.articles,
             "lines": [line.to_json() for line in self.lines],
+            "notes": self.notes,
         }
 
     def to_text(self, width: int = TEXT_WIDTH) -> str:
@@ -230,7 +245,7 @@ class Notation:
             example = line.examples[0]
             told = plain_text(sentence_text(example.sentence))
             lines.append("       " + cut(f"{example.article}: {told}", width - 7))
-        return "\n".join([of, "", *lines])
+        return "\n".join([of, *self.notes, "", *lines])
 
     def __str__(self) -> str:
         return self.to_text()
@@ -248,9 +263,11 @@ class Notation:
         return rows(("symbol", "meaning", "share", "articles"), cells)
 
 
-def find_notation(index: DefinitionIndex, query: str, k: int = 10) -> Notation:
-    """Return how the articles of a library denote what words say, or what a symbol means."""
-    question = parse_query(query)
+def find_notation(index: DefinitionIndex, query: str, question: WordQuery, k: int = 10) -> Notation:
+    """Return how the articles of a library denote what words say, or what a symbol means.
+
+    `question` is the query as it was read.
+    """
     if question.formula is not None:
         symbols = symbols_of(layout(question.formula))
         if len(symbols) != 1:
@@ -260,7 +277,8 @@ def find_notation(index: DefinitionIndex, query: str, k: int = 10) -> Notation:
     stems = [one for word in question.words if word not in STOP_WORDS for one in text_stems(word)]
     if not stems:
         raise UsageError(f"notation takes words or one symbol, not {query!r}")
-    return _symbols_for(index, query, stems, k)
+    answer = _symbols_for(index, query, stems, k)
+    return replace(answer, repairs=tuple(question.notes)) if question.repairs else answer
 
 
 def _meanings_of(index: DefinitionIndex, query: str, symbol: Symbol, k: int) -> Notation:
@@ -271,25 +289,49 @@ def _meanings_of(index: DefinitionIndex, query: str, symbol: Symbol, k: int) -> 
 def _symbols_for(index: DefinitionIndex, query: str, stems: list[str], k: int) -> Notation:
     # a longer phrase with these words is another thing: "learning rate decay"
     wanted = set(stems)
-    found = [one for one in index.with_words(stems) if _head(one.text) <= wanted]
+    found = [
+        one
+        for one in index.with_words(stems)
+        if wanted.issuperset(_head(one.text)) or _is_kind_of(one.text, stems)
+    ]
     return _counted(query, found, lambda one: one.general, k, is_symbol=False)
 
 
 def _words_key(definition: IndexedDefinition) -> str:
-    return " ".join(sorted(_head(definition.text)))
+    return " ".join(sorted(set(_head(definition.text))))
 
 
-def _head(text: str) -> set[str]:
-    """Return the stems of a phrase up to its first "of", "for" and the like, and stop words."""
+def _is_kind_of(text: str, stems: list[str]) -> bool:
+    """Whether a definition is a phrase with a few words before it, or several of them.
+
+    "Previous hidden state" and "sequence of hidden states" are hidden states. A single word with
+    another before it is something else: a learning rate is not any rate.
+    """
+    container, link, inside = (*text.split(maxsplit=2), "", "", "")[:3]
+    if link == "of" and stem(container.lower()) in _COLLECTIONS:
+        text = inside
+    head, size = _head(text), len(stems)
+    modifiers = len(head) - size
+    return head[-size:] == stems and modifiers <= (_MAX_MODIFIERS if size > 1 else 0)
+
+
+def _head(text: str) -> list[str]:
+    """Return the stems of a phrase up to its first "of", "for" and the like, less stop words."""
     words: list[str] = []
     for word in text.split():
         if word.lower() in _ENDS_HEAD and words:
             break
         words.append(word)
     kept = [word for word in " ".join(words).split() if word.lower() not in STOP_WORDS]
-    return set(text_stems(" ".join(kept)))
+    return text_stems(" ".join(kept))
 
 
+#: Words that may stand before a phrase that names a thing: "initial learning rate".
+_MAX_MODIFIERS = 2
+#: What several things of a kind are: "sequence of hidden states"; a number of them is a number.
+_COLLECTIONS = frozenset(
+    map(stem, "sequence series set list collection vector matrix array stack batch pair".split())
+)
 _ENDS_HEAD = frozenset("of for in at to from with by on that which where when between".split())
 
 

@@ -252,6 +252,7 @@ class NotationSchema(Schema):
     is_symbol: bool
     articles: int
     lines: list[NotationLineSchema]
+    notes: list[str] = Field(description="What people should know, such as a repaired word.")
 
 
 class DescriptionSchema(Schema):

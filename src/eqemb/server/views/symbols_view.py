@@ -42,7 +42,8 @@ def _entry(symbol: Json) -> Html:
           prose(symbol["definition"]),
           h("span", symbol["sign"], Html(symbol["type"]), class_="type")
           if symbol["type"] else None,
-          h("span", " (elsewhere in this article: ", others, ")", class_="others") if others else None,
+          h("span", " (elsewhere in this article: ", others, ")", class_="others")
+          if others else None,
           h("span", prose(symbol["sentence"]), class_="evidence", hidden=True)
           if symbol["sentence"] else None),
         data_entry=symbol["number"],
@@ -146,11 +147,13 @@ def _notation_lines(found: Json) -> Html:
     if not found["lines"]:
         what = "No article defines this symbol." if found["is_symbol"] else "No definition has it."
         return h("p", what, " Try another symbol, or other words.", class_="lead")
+    notes = [h("p", sentence(note), class_="note") for note in found["notes"]]
     count = found["articles"]
     of = "One article defines it" if count == 1 else f"{count:,} articles define it"
     rows = [_notation_line(line, is_symbol=found["is_symbol"]) for line in found["lines"]]
     return join(
         h("p", f"{of}; shares are of these articles." if count > 1 else f"{of}.", class_="note"),
+        *notes,
         h("ol", rows, class_="notation"),
     )
 

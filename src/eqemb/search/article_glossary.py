@@ -16,9 +16,9 @@ from eqemb.corpus.vocabulary import STOP_WORDS
 from eqemb.formula import layout
 from eqemb.formula.running_text import plain_text
 from eqemb.index.definitions import text_stems
-from eqemb.search.notation import SURE_FROM, sentence_text
+from eqemb.search.notation import sentence_text
 from eqemb.search.results import TEXT_WIDTH, Json, cut, rows
-from eqemb.symbols import Definition, Glossary, Symbol, probability
+from eqemb.symbols import SURE_FROM, Definition, Glossary, Symbol, probability
 
 #: Most symbols of a glossary, and most meanings of a symbol.
 MAX_ENTRIES, MAX_MEANINGS = 500, 5

@@ -308,7 +308,7 @@ def _is_kind_of(text: str, stems: list[str]) -> bool:
     another before it is something else: a learning rate is not any rate.
     """
     container, link, inside = (*text.split(maxsplit=2), "", "", "")[:3]
-    if link == "of" and stem(container.lower()) in _COLLECTIONS:
+    if link == "of" and stem(container.lower()) in _SEVERAL:
         text = inside
     head, size = _head(text), len(stems)
     modifiers = len(head) - size
@@ -329,7 +329,7 @@ def _head(text: str) -> list[str]:
 #: Words that may stand before a phrase that names a thing: "initial learning rate".
 _MAX_MODIFIERS = 2
 #: What several things of a kind are: "sequence of hidden states"; a number of them is a number.
-_COLLECTIONS = frozenset(
+_SEVERAL = frozenset(
     map(stem, "sequence series set list collection vector matrix array stack batch pair".split())
 )
 _ENDS_HEAD = frozenset("of for in at to from with by on that which where when between".split())

@@ -127,13 +127,13 @@ def _title(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
     return after
 
 
-_TITLE = re.compile(rf"\\({'|'.join(sorted(TITLE_COMMANDS))})(?![A-Za-z@])")
+_TITLE_INSIDE = re.compile(rf"\\({'|'.join(sorted(TITLE_COMMANDS))})(?![A-Za-z@])")
 
 
 def _two_columns(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
     r"""\twocolumn[...]: of what is printed above both columns, the title is read."""
     start, stop, after = walk.optional(match.end(), end)
-    if (title := _TITLE.search(walk.text, start, stop)) is not None:
+    if (title := _TITLE_INSIDE.search(walk.text, start, stop)) is not None:
         _title(walk, title, stop)
     return after
 

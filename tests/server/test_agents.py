@@ -21,6 +21,7 @@ from mcp.types import CallToolResult, TextContent
 from eqemb.facade.library import Library
 from eqemb.server.agents import tools
 from eqemb.server.agents.protocol import make_server
+from eqemb.server.agents.results import EquationHit
 from eqemb.server.app import make_app
 from eqemb.server.middleware import MAX_MCP_BYTES
 from eqemb.server.queries import MAX_QUERY_LENGTH
@@ -236,6 +237,23 @@ def test_ids_lead_from_one_tool_to_the_next(pool: WorkerPool) -> None:
     assert [one["id"] for one in origins["papers"][:2]] == [first["id"], other]
     assert {one["match"] for one in origins["papers"][:2]} == {"same"}
     assert origins["answer"].startswith("2 papers have this equation")
+
+
+def test_hits_say_how_strong_they_are(pool: WorkerPool, folder: Path) -> None:
+    """As those of the library do, so that an agent can tell that there is no answer."""
+    query = "harmonic mean of precision"
+    found = data(ask(make_server(pool), ("search_equations", {"query": query, "k": 2}))[0])
+    with Library.open(folder) as library:
+        expected = [(round(hit.strength or 0.0, 4), hit.level) for hit in library.search(query, 2)]
+    assert [(hit["strength"], hit["level"]) for hit in found["hits"]] == expected
+
+
+def test_a_strength_of_zero_is_said() -> None:
+    """Keys without a value are left out, but zero is a value."""
+    hit = {"id": "a#1", "latex": "x", "score": 0.1}
+    graded = {**hit, "strength": 0.0, "level": "weak"}
+    assert EquationHit.model_validate(graded).model_dump() == {**graded, "papers": 1}
+    assert "strength" not in EquationHit.model_validate(hit).model_dump()
 
 
 def test_origins_say_if_there_is_none(pool: WorkerPool) -> None:

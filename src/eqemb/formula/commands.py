@@ -307,7 +307,7 @@ DROPPED: dict[str, int] = {
             " centering raggedright bigskip medskip smallskip normalcolor qedhere"
             " toprule midrule bottomrule nopagebreak nolinebreak / - eqno leqno"
             " begingroup endgroup bgroup egroup unskip ignorespaces frenchspacing"
-            " MoveEqLeft arraystretch unboldmath singlespacing item allowbreak"
+            " selectfont MoveEqLeft arraystretch unboldmath singlespacing item allowbreak"
             " mathsurround endgraf leavevmode IEEEyesnumber IEEEnonumber IEEEyessubnumber"
             " IEEEeqnarraynumspace xspace m@th nonscript copy smaller larger hdashline")),
         (1, ("label tag hspace vspace color hskip vskip kern mkern mskip phantom hphantom vphantom"
@@ -341,7 +341,7 @@ TRANSPARENT: dict[str, int] = {
             " bcancel xcancel hcancel vcenter uppercase emph nolinkurl"
             " lefteqn hl"
             " shoveleft shoveright centerline adjustlimits mathsmaller"
-            " mathlarger unit makebox"
+            " mathlarger unit makebox reflectbox"
             " tightboxed Aboxed ul uline sout mathtext smashoperator ensurestackMath num")),
         (1, ("textcolor colorbox hyperlink hypertarget href raisebox scalebox mathcolor"
             " cancelto rotatebox parbox bbox mathmakebox")),
@@ -349,6 +349,13 @@ TRANSPARENT: dict[str, int] = {
     ]
     for name in names.split()
 }  # fmt: skip
+
+#: Those whose last argument is typeset as text, so that mathematics in it is between dollars.
+TEXT_BOXES = frozenset(
+    "\\" + name
+    for name in "raisebox scalebox resizebox rotatebox reflectbox parbox colorbox fcolorbox fbox"
+    " framebox makebox".split()
+)
 
 #: Size commands before a delimiter -> its side ("" if unknown, "none" for neither).
 SIZES = {

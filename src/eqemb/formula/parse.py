@@ -142,11 +142,20 @@ class Parser(Stacks):
             self.raw_argument()
 
     def transparent(self, token: str, items: Items, count: Any) -> None:
-        """A command that shows only its last argument."""
+        """A command that shows only its last argument; in a box, `$x$` is mathematics."""
+        if count:
+            self.skip_star()
         self.skip_option()
         for _ in range(count):
             self.raw_argument()
             self.skip_option()
+        if token in commands.TEXT_BOXES and self.tokens[self.pos] == "{":
+            start = self.pos
+            content = self.raw_argument()
+            if "$" in content and text.is_mathematics(content):
+                self.text("mbox", content, items)
+                return
+            self.pos = start
         items.extend(self.argument())
 
     def alphabet(self, token: str, items: Items, style: Any) -> None:

@@ -8,8 +8,9 @@ Time is linear in the length, and nothing raises.
 
 import re
 import unicodedata
-from typing import NamedTuple
 
+from eqemb.formula.commands import BIG, INTEGRALS
+from eqemb.formula.unicode_rows import BLANK, RowPiece, joined, matrix_of
 from eqemb.formula.unicode_signs import (
     CLOSE_SIGNS,
     COMBINING_ACCENTS,
@@ -28,7 +29,7 @@ from eqemb.formula.unicode_signs import (
 DEPTH = 60
 
 #: Words of sentences: text rather than the name of a function.
-_TEXT_WORDS = frozenset(
+SENTENCE_WORDS = frozenset(
     "if for and or otherwise where with is in of then else when all such that subject to while the"
     " on by from not has at as are be any some each every else only since otherwise".split()
 )
@@ -53,7 +54,9 @@ _SIGN = re.compile(
 )
 #: Letters that are indices together: `x_ij`.
 _INDICES = re.compile(r"[i-nst]{2,3}")
-_ENDS_IN_COMMAND = re.compile(r"\\[a-zA-Z]+\Z")
+
+_DIFFERENTIAL = re.compile(r"d[a-zA-Z]")
+_INTEGRAL_COMMANDS = tuple(map(latex_of, sorted(INTEGRALS)))
 
 
 def read_unicode(text: str) -> str:
@@ -78,26 +81,14 @@ def decomposed(text: str) -> str:
 # ------------------------------------------------------------ the reader
 
 
-class _Item(NamedTuple):
-    """A piece of a row."""
-
-    latex: str
-    kind: str
-    """"atom", "word", "infix", "comma", "row" (the end of one), "sign" or "blank"."""
-    inside: str | None = None
-    """What is between its brackets."""
-
-    @property
-    def operand(self) -> str:
-        """The piece without its brackets."""
-        return self.latex if self.inside is None else self.inside
-
-
 _OPERANDS = frozenset({"atom", "word", "fraction"})
-_BLANK = _Item("", "blank")
 _BAR_SIGNS = frozenset({"|", r"\|"})
 _SCRIPT_KINDS = frozenset({"raised", "lowered", "primes", "accent"})
 _ALL_SCRIPTS = _SCRIPT_KINDS | {"script", "mark"}
+_INDEXED = frozenset({"raised", "lowered"})
+_ENDS_DENOMINATOR = frozenset("=+-−<>/*·⋅×≤≥≈∼~≠∈")
+#: ∑ and similar signs, which what follows belongs to.
+_BIG_SIGN = re.compile(rf"(?:{'|'.join(map(re.escape, map(latex_of, sorted(BIG))))})(?![a-zA-Z])")
 _TIGHT_SIGNS = frozenset("|‖∂∇¬∀∃!′/")
 
 
@@ -109,19 +100,20 @@ class _SignReader:
         self.at = 0
         self.depth = 0
         self.in_script = 0
+        self.has_integral = False
 
     def read(self) -> str:
-        items: list[_Item] = []
+        items: list[RowPiece] = []
         while self.at < len(self.signs):
             items += self.row()
             if self.at < len(self.signs):  # a closing bracket without an opening one
-                items.append(_Item(latex_of(self.signs[self.at][1]), "sign"))
+                items.append(RowPiece(latex_of(self.signs[self.at][1]), "sign"))
                 self.at += 1
-        return _joined(items)
+        return joined(items)
 
-    def row(self) -> list[_Item]:
+    def row(self) -> list[RowPiece]:
         """Read up to a closing bracket, which is not consumed."""
-        items: list[_Item] = []
+        items: list[RowPiece] = []
         while self.at < len(self.signs):
             kind, text = self.signs[self.at]
             if kind == "other" and text in CLOSE_SIGNS:
@@ -130,10 +122,10 @@ class _SignReader:
             self.sign(kind, text, items)
         return items
 
-    def sign(self, kind: str, text: str, items: list[_Item]) -> None:
+    def sign(self, kind: str, text: str, items: list[RowPiece]) -> None:
         """Read one sign, with what belongs to it."""
         if kind == "blank":
-            items.append(_BLANK)
+            items.append(BLANK)
         elif kind in ("raised", "lowered"):
             table, mark = (RAISED, "^") if kind == "raised" else (LOWERED, "_")
             plain = "".join(table.get(char, char) for char in text)
@@ -148,17 +140,17 @@ class _SignReader:
             _accent(items, text)
         elif kind == "mark":
             base = _last(items)
-            items.append(_Item(f"\\{MARK_COMMANDS[text]}{{{base.operand}}}", "atom"))
+            items.append(RowPiece(f"\\{MARK_COMMANDS[text]}{{{base.operand}}}", "atom"))
         elif kind == "script" or text == "**":
             self.script(text if kind == "script" else "^", items)
         elif kind == "word":
             items.append(self.word(text, items))
         elif kind in ("number", "wild"):
-            items.append(_Item(text, "atom"))
+            items.append(RowPiece(text, "atom"))
         else:
             self.other(text, items)
 
-    def other(self, text: str, items: list[_Item]) -> None:
+    def other(self, text: str, items: list[RowPiece]) -> None:
         if text == "{" and self.peek("[") and self.depth < DEPTH:
             items.append(self.cases())
         elif text in OPEN_SIGNS and self.depth < DEPTH:
@@ -170,16 +162,17 @@ class _SignReader:
         elif text == "*":
             self.star(items)
         elif text == ",":
-            items.append(_Item(",", "comma"))
+            items.append(RowPiece(",", "comma"))
         elif text == ";":
-            items.append(_Item(";", "row" if self.peek_kind("blank") else "sign"))
+            items.append(RowPiece(";", "row" if self.peek_kind("blank") else "sign"))
         else:
+            self.has_integral |= text in INTEGRALS
             name = unicodedata.category(text[0])[0]
             latex = latex_of(text)
             if name in "LN":
-                items.append(_Item(latex, "atom"))
+                items.append(RowPiece(latex, "atom"))
             else:
-                items.append(_Item(latex, "sign" if text in _TIGHT_SIGNS else "infix"))
+                items.append(RowPiece(latex, "sign" if text in _TIGHT_SIGNS else "infix"))
 
     def peek(self, text: str) -> bool:
         return self.at < len(self.signs) and self.signs[self.at][1] == text
@@ -192,22 +185,25 @@ class _SignReader:
 
     # ------------------------------------------------------------ pieces
 
-    def word(self, text: str, items: list[_Item]) -> _Item:
+    def word(self, text: str, items: list[RowPiece]) -> RowPiece:
         """Letters: the name of a function, a word, or a product of variables."""
         if text == "sqrt" and self.peek("("):
             return self.root("")
+        if self.has_integral and _DIFFERENTIAL.fullmatch(text):
+            return RowPiece(text, "atom")
         if text in SPELT_NAMES:
-            return _Item(f"\\{SPELT_NAMES[text]}", "atom" if text in GREEK_NAMES else "word")
+            self.has_integral |= SPELT_NAMES[text] == "int"
+            return RowPiece(f"\\{SPELT_NAMES[text]}", "atom" if text in GREEK_NAMES else "word")
         if text == "mod":
-            return _Item(r"\bmod", "infix")
+            return RowPiece(r"\bmod", "infix")
         if text == "choose":
-            return _Item(r"\choose", "infix")
+            return RowPiece(r"\choose", "infix")
         if len(text) == 1:
-            return _Item(text, "atom")
-        is_spaced = bool(items) and items[-1] is _BLANK and len(items) > 1
+            return RowPiece(text, "atom")
+        is_spaced = bool(items) and items[-1] is BLANK and len(items) > 1
         beside = (is_spaced and items[-2].kind in _OPERANDS) or self.precedes_operand()
-        if text in _TEXT_WORDS and (len(text) > 2 or beside or text in _SHORT_TEXT):
-            return _Item(f"\\text{{{text}}}", "word")
+        if text in SENTENCE_WORDS and (len(text) > 2 or beside or text in _SHORT_TEXT):
+            return RowPiece(f"\\text{{{text}}}", "word")
         if (
             (len(text) > 3 and _has_vowel(text))
             or beside
@@ -215,15 +211,15 @@ class _SignReader:
             or (text.isupper() and (len(text) > 2 or self.in_script or self.peek("(")))
         ):
             font = "text" if self.in_script and not text.isupper() else "mathrm"
-            return _Item(f"\\{font}{{{text}}}", "word")
-        return _Item(text, "atom")
+            return RowPiece(f"\\{font}{{{text}}}", "word")
+        return RowPiece(text, "atom")
 
     def precedes_operand(self) -> bool:
         """Whether a blank and then a letter or a number follow: products have no blanks."""
         following = self.signs[self.at : self.at + 2]
         return len(following) == 2 and following[0][0] == "blank" and following[1][1][:1].isalnum()
 
-    def group(self, opener: str, items: list[_Item]) -> _Item:
+    def group(self, opener: str, items: list[RowPiece]) -> RowPiece:
         """What is between brackets: a group, a matrix or a binomial coefficient."""
         is_called = bool(items) and items[-1].kind in _OPERANDS and opener == "("
         self.depth += 1
@@ -234,31 +230,31 @@ class _SignReader:
             closer = self.signs[self.at][1]
             self.at += 1
         if any(item.kind == "row" for item in inner) and closer and not is_called:
-            matrix = _matrix(opener, closer, inner)
+            matrix = matrix_of(opener, closer, inner)
             if matrix is not None:
-                return _Item(matrix, "atom")
+                return RowPiece(matrix, "atom")
         inner = [each._replace(kind="sign") if each.kind == "row" else each for each in inner]
-        inside = _joined(inner)
+        inside = joined(inner)
         if any(item.latex == r"\choose" for item in inner):
-            return _Item(f"{{{inside}}}", "atom")
-        ends = (_Item(latex_of(each), "sign") for each in (opener, closer) if each)
+            return RowPiece(f"{{{inside}}}", "atom")
+        ends = (RowPiece(latex_of(each), "sign") for each in (opener, closer) if each)
         first, *last = ends
-        latex = _joined([first, _Item(inside, "atom"), *last])
+        latex = joined([first, RowPiece(inside, "atom"), *last])
         if opener != "(" or closer != ")":
-            return _Item(latex, "atom")
+            return RowPiece(latex, "atom")
         is_fraction = len(inner) == 1 and inner[0].kind == "fraction"
-        return _Item(latex, "fraction" if is_fraction else "atom", inside)
+        return RowPiece(latex, "fraction" if is_fraction else "atom", inside)
 
-    def cases(self) -> _Item:
+    def cases(self) -> RowPiece:
         """A brace before a table, which `to_text` does not close."""
         self.at += 1
         table = self.group("[", [])
         if self.peek("}"):
             self.at += 1
-            return _Item(f"\\{{{table.latex}\\}}", "atom")
+            return RowPiece(f"\\{{{table.latex}\\}}", "atom")
         return table._replace(latex=table.latex.replace("{bmatrix}", "{cases}"))
 
-    def argument(self) -> str:
+    def argument(self, mark: str = "") -> str:
         """What follows a script sign or a root, without brackets."""
         while self.peek_kind("blank"):
             self.at += 1
@@ -270,28 +266,35 @@ class _SignReader:
         self.at += 1
         if kind == "other" and text == "{":  # here, braces only group
             self.depth += 1
-            inner = _joined(self.row()) if self.depth < DEPTH else ""
+            inner = joined(self.row()) if self.depth < DEPTH else ""
             self.depth -= 1
             self.at += self.peek("}")
             return inner
         if kind == "word" and len(text) > 1 and text not in SPELT_NAMES:
-            if _INDICES.fullmatch(text) or (len(text) > 2 and text.islower() and _has_vowel(text)):
-                return _script_text(text)  # x_ij and d_model; `to_text` would print brackets
+            is_name = len(text) > 2 and text.islower() and _has_vowel(text)
+            # in A_HZ_k, Z has an index of its own
+            is_label = text.isupper() and not (self.peek("_") or self.peek_kind("lowered"))
+            if _INDICES.fullmatch(text) or is_name or (mark == "_" and is_label):
+                return _script_text(text)  # x_ij, d_model, D_KL; `to_text` would print brackets
             self.at -= 1
             self.signs[self.at] = (kind, text[1:])
             text = text[0]
-        made: list[_Item] = []
+        made: list[RowPiece] = []
         self.depth += 1
         if kind == "other" and text in "+-−":  # x^-1
-            made = [_Item(latex_of(text) + self.argument(), "atom")]
+            made = [RowPiece(latex_of(text) + self.argument(mark), "atom")]
         else:
             self.sign(kind, text, made)
+            if mark and text.isalpha() and text != "T" and self.peek_kind("lowered"):
+                while self.peek_kinds(_INDEXED):  # e^xᵢ: x has the index
+                    self.at += 1
+                    self.sign(*self.signs[self.at - 1], made)
         self.depth -= 1
-        return _joined(made) if len(made) != 1 else made[0].operand
+        return joined(made) if len(made) != 1 else made[0].operand
 
-    def script(self, mark: str, items: list[_Item]) -> None:
+    def script(self, mark: str, items: list[RowPiece]) -> None:
         self.in_script += 1
-        inside = self.argument()
+        inside = self.argument(mark)
         self.in_script -= 1
         if mark == "^" and self.peek("√"):
             self.at += 1
@@ -299,15 +302,15 @@ class _SignReader:
         elif inside:
             _attach(items, f"{mark}{{{inside}}}")
 
-    def root(self, index: str) -> _Item:
+    def root(self, index: str) -> RowPiece:
         is_bare = not self.peek("(")
-        made = [_Item(self.argument(), "atom")]
+        made = [RowPiece(self.argument(), "atom")]
         while is_bare and (self.peek("_") or self.peek_kinds(_SCRIPT_KINDS)):
             self.at += 1
             self.sign(*self.signs[self.at - 1], made)
-        return _Item(f"\\sqrt{index}{{{_joined(made)}}}", "atom")
+        return RowPiece(f"\\sqrt{index}{{{joined(made)}}}", "atom")
 
-    def star(self, items: list[_Item]) -> None:
+    def star(self, items: list[RowPiece]) -> None:
         """A star after a symbol is a script, between two symbols a product."""
         following = self.signs[self.at] if self.at < len(self.signs) else ("blank", "")
         touches = bool(items) and items[-1].kind in _OPERANDS
@@ -317,48 +320,56 @@ class _SignReader:
         if touches and ends:
             _attach(items, "^{*}")
         elif not touches:
-            items.append(_Item("*", "infix"))
+            items.append(RowPiece("*", "infix"))
 
-    def solidus(self, items: list[_Item]) -> None:
+    def solidus(self, items: list[RowPiece]) -> None:
         """A fraction, if both sides are clear; in a script, only if brackets are below it."""
-        while items and items[-1] is _BLANK:
+        while items and items[-1] is BLANK:
             items.pop()
         above = _above(items) if not self.in_script or self.peek("(") else []
         below = self.below() if above else None
         if below is None:
-            items += [*above, _Item("/", "sign")]
+            items += [*above, RowPiece("/", "sign")]
             return
-        top = above[0].operand if len(above) == 1 else _joined(above)
-        items.append(_Item(f"\\frac{{{top}}}{{{below}}}", "fraction"))
+        top = above[0].operand if len(above) == 1 else joined(above)
+        items.append(RowPiece(f"\\frac{{{top}}}{{{below}}}", "fraction"))
 
     def below(self) -> str | None:
         """The denominator after a solidus; None if there is none."""
         while self.peek_kind("blank"):
             self.at += 1
-        start, made, bars = self.at, list[_Item](), 0
+        start, made, bars = self.at, list[RowPiece](), 0
         self.depth += 1
         while self.at < len(self.signs) and self.depth < DEPTH:
             kind, text = self.signs[self.at]
-            is_sign = made and (_is_differential(made[-1]) or made[-1].kind == "word")
+            is_sign = made and _takes_operand(made[-1])
             if kind == "blank" and is_sign:
                 self.at += 1
                 continue
             is_called = text == "(" and made and made[-1].inside is None
             belongs = is_sign or is_called or text == "∂" or kind in _ALL_SCRIPTS or bars == 1
-            is_end = text in ",;" or (kind == "other" and (text in CLOSE_SIGNS or text in "=+<>/*"))
+            is_end = text in ",;" or (
+                kind == "other" and (text in CLOSE_SIGNS or text in _ENDS_DENOMINATOR)
+            )
             if (made and not belongs) or (is_end and bars != 1):
                 break
             bars += text in "|‖"
             self.at += 1
             self.sign(kind, text, made)
         self.depth -= 1
-        if not made or all(item is _BLANK for item in made):
+        following = self.signs[self.at : self.at + 2]
+        if made and made[0].latex.startswith(_INTEGRAL_COMMANDS) and len(following) == 2:
+            (kind, _), (_, text) = following
+            if kind == "blank" and _DIFFERENTIAL.fullmatch(text):  # 1/∫ f(x) dx
+                self.at += 2
+                made += [BLANK, RowPiece(text, "atom")]
+        if not made or all(item is BLANK for item in made):
             self.at = start
             return None
-        return made[0].operand if len(made) == 1 else _joined(made)
+        return made[0].operand if len(made) == 1 else joined(made)
 
 
-def _above(items: list[_Item]) -> list[_Item]:
+def _above(items: list[RowPiece]) -> list[RowPiece]:
     """Remove and return what touches a solidus: ∂L/∂w, 2PR/(P+R), p(x)/q(x), exp(x)/2, |x|/2."""
     if items and (bar := items[-1].latex.partition("^")[0]) in _BAR_SIGNS:
         before = range(len(items) - 2, -1, -1)
@@ -378,8 +389,13 @@ def _has_vowel(text: str) -> bool:
     return any(char in "aeiouAEIOU" for char in text)
 
 
-def _is_differential(item: _Item) -> bool:
+def _is_differential(item: RowPiece) -> bool:
     return item.latex.startswith((r"\partial", "d^", r"\nabla")) or item.latex == "d"
+
+
+def _takes_operand(item: RowPiece) -> bool:
+    is_big = _BIG_SIGN.match(item.latex) is not None
+    return is_big or _is_differential(item) or item.kind == "word"
 
 
 def _script_text(plain: str) -> str:
@@ -389,22 +405,22 @@ def _script_text(plain: str) -> str:
     is_word = len(plain) > 2 and plain.isascii() and plain.isalpha()
     if is_word and _has_vowel(plain):
         return f"\\text{{{plain}}}"
-    return _joined([_Item(latex_of(char), "atom") for char in plain.replace("′", "'")])
+    return joined([RowPiece(latex_of(char), "atom") for char in plain.replace("′", "'")])
 
 
-def _last(items: list[_Item]) -> _Item:
+def _last(items: list[RowPiece]) -> RowPiece:
     """Remove and return the piece that a script or an accent belongs to."""
-    while items and items[-1] is _BLANK:
+    while items and items[-1] is BLANK:
         items.pop()
-    return items.pop() if items else _Item("{}", "atom")
+    return items.pop() if items else RowPiece("{}", "atom")
 
 
-def _attach(items: list[_Item], script: str) -> None:
+def _attach(items: list[RowPiece], script: str) -> None:
     base = _last(items)
-    items.append(_Item(f"{base.latex}{script}", base.kind))
+    items.append(RowPiece(f"{base.latex}{script}", base.kind))
 
 
-def _accent(items: list[_Item], accents: str) -> None:
+def _accent(items: list[RowPiece], accents: str) -> None:
     base = _last(items)
     letters = base.operand
     while letters[:1] == "(" and letters[-1:] == ")" and letters.count("(") == 1:
@@ -417,70 +433,4 @@ def _accent(items: list[_Item], accents: str) -> None:
             made = f"\\{name}{{{made}}}"
         elif char == "\u0338":
             made = f"\\not{made}"
-    items.append(_Item(start + made, "atom" if base.kind != "infix" else "infix"))
-
-
-def _matrix(opener: str, closer: str, inner: list[_Item]) -> str | None:
-    """The LaTeX of a table; None if its rows are not equally long, as in `p(x, y; z)`."""
-    rows: list[list[list[_Item]]] = [[[]]]
-    for item in inner:
-        if item.kind == "row":
-            rows.append([[]])
-        elif item.kind == "comma":
-            rows[-1].append([])
-        else:
-            rows[-1][-1].append(item)
-    if len({len(row) for row in rows}) > 1:
-        return None
-    names = {"()": "pmatrix", "[]": "bmatrix", "{}": "Bmatrix", "{]": "cases"}
-    name = names.get(opener + closer)
-    if name is None:
-        return None
-    body = r" \\ ".join(" & ".join(_joined(cell) for cell in row) for row in rows)
-    return f"\\begin{{{name}}}{body}\\end{{{name}}}"
-
-
-def _joined(items: list[_Item]) -> str:
-    """The LaTeX of a row."""
-    items = _merge_texts(_without_brackets(items))
-    out: list[str] = []
-    for at, item in enumerate(items):
-        latex = item.latex
-        if item is _BLANK:
-            latex = " " if out and not out[-1].endswith(" ") and at < len(items) - 1 else ""
-        elif item.kind == "row":
-            latex = " "
-        elif out and latex[:1].isalpha() and _ENDS_IN_COMMAND.search(out[-1]):
-            latex = " " + latex
-        if latex:
-            out.append(latex)
-    return "".join(out).strip()
-
-
-def _without_brackets(items: list[_Item]) -> list[_Item]:
-    """Drop the brackets that `to_text` prints around a fraction beside other symbols."""
-    out: list[_Item] = []
-    for at, item in enumerate(items):
-        if item.kind == "fraction" and item.inside is not None:
-            before = items[at - 1] if at else _BLANK
-            if before.kind != "word" or before.latex in (r"\log", r"\ln"):
-                out.append(_Item(item.inside, "atom"))
-                continue
-        out.append(item)
-    return out
-
-
-def _merge_texts(items: list[_Item]) -> list[_Item]:
-    """Join consecutive words of a sentence into one text."""
-    out: list[_Item] = []
-    for item in items:
-        is_next = len(out) > 1 and out[-1] is _BLANK and _PHRASED.match(out[-2].latex)
-        if is_next and _PHRASED.match(item.latex):
-            before = out[-2].latex.partition("{")[2]
-            out[-2:] = [_Item(f"\\text{{{before[:-1]} {item.latex.partition('{')[2]}", "word")]
-        else:
-            out.append(item)
-    return out
-
-
-_PHRASED = re.compile(r"\\(?:text|mathrm)\{[^{}]*\}\Z")
+    items.append(RowPiece(start + made, "atom" if base.kind != "infix" else "infix"))

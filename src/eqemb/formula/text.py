@@ -11,11 +11,28 @@ from eqemb.formula.commands import SYMBOLS
 TEXT_TOKEN = re.compile(rf"\\({'|'.join(commands.TEXT)})\s*\{{(.*)\}}\Z", re.DOTALL)
 
 _TEXT_PART = re.compile(r"\\[()]|\\.|[{}$]", re.DOTALL)
-_CITED = "|".join(name[1:] for name, count in commands.DROPPED.items() if count == 1)
+_LENGTH_COMMANDS = "|".join(sorted(name[1:] for name in commands.LENGTHS))
+_SPACE_COMMANDS = (r"\hspace", r"\hskip")
+_TEXT_OPTIONS = r"(?:\s*\[[^][]*\])*"
+
+
+def _with_arguments(table: dict[str, int], least: int) -> str:
+    """A pattern for commands of a table, with the arguments that they do not show."""
+    made = list[str]()
+    for count in sorted(each for each in set(table.values()) if each >= least):
+        names = "|".join(name[1:] for name, each in table.items() if each == count)
+        arguments = (
+            rf"(?:{_TEXT_OPTIONS}\s*\{{[^{{}}]*\}}){{{count}}}(?:{_TEXT_OPTIONS}(?=\s*\{{))?"
+        )
+        made.append(rf"\\(?:{names})(?![a-zA-Z])\*?{arguments}")
+    return "|".join(made)
+
+
 _TEXT_COMMAND = re.compile(
     rf"""
-      \\textcolor\s*\{{[^{{}}]*\}}
-    | \\(?:{_CITED})\*?\s*(?:\[[^][]*\]\s*)*\{{[^{{}}]*\}}
+      {_with_arguments(commands.TRANSPARENT, 0)}
+    | {_with_arguments(commands.DROPPED, 1)}
+    | \\(?:{_LENGTH_COMMANDS})\s*[-+]?\s*(?:\d+\.?\d*|\.\d+)\s*(?:pt|em|ex|mu|cm|mm|in|bp)\b
     | \\([a-zA-Z]+)\s*
     | \\(.)
     | [{{}}] | ~ | `` | ''
@@ -49,6 +66,16 @@ def parts(content: str) -> Iterator[tuple[str, bool]]:
     yield content[start:], opened != outside
 
 
+def is_mathematics(content: str) -> bool:
+    """Whether a text has no words outside its mathematics."""
+    return not any(
+        char.isalpha()
+        for piece, is_math in parts(content)
+        if not is_math
+        for char in shown(piece, [])
+    )
+
+
 def shown(text: str, unknown: list[str]) -> str:
     """The printed form of a text; unknown commands become their names."""
     if "\\" not in text:
@@ -61,7 +88,7 @@ def shown(text: str, unknown: list[str]) -> str:
             return _command(match[1], unknown)
         if match[2]:
             return " " if match[2] in " ,;:\\\n" else match[2]
-        return _SHOWN_AS.get(match[0], "")
+        return " " if match[0].startswith(_SPACE_COMMANDS) else _SHOWN_AS.get(match[0], "")
 
     return _WHITE_SPACE.sub(" ", _TEXT_COMMAND.sub(command, _ACCENT.sub(_accented, text)))
 

@@ -10,6 +10,7 @@ from functools import cache
 from typing import NamedTuple
 
 from eqemb.formula import MATHEMATICS
+from eqemb.formula.greek_sums import read_greek_sums
 from eqemb.formula.read_unicode import decomposed, read_unicode
 from eqemb.formula.unicode_signs import COMBINING_ACCENTS, LOWERED, RAISED, ROOT_SIGNS, SPELT_NAMES
 
@@ -39,10 +40,12 @@ _TYPED_COMMAND = re.compile(r"\\([a-zA-Z]+)")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _SIDED = re.compile(r"\\(left|right)(?![a-zA-Z])\s*(\.)?")
 _EDITABLE = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_LOWERED = "".join(map(re.escape, LOWERED))
 _UNICODE_PART = re.compile(
     rf"""
       (?P<raised>[{"".join(map(re.escape, RAISED))}]+)
-    | (?P<lowered>[{"".join(map(re.escape, LOWERED))}]+)
+    | (?P<power>\^\s*[A-SU-Za-zα-ωϕϵ](?=[{_LOWERED}]))(?P<index>[{_LOWERED}]+)
+    | (?P<lowered>[{_LOWERED}]+)
     | (?P<accent>\w[\u0300-\u036f\u20d7])
     | (?P<root>[√∛∜]\s*(?:\{{[^{{}}]*\}}|\([^()]*\)|[A-Za-z0-9]|\\[a-zA-Z]+))
     """,
@@ -66,7 +69,7 @@ def read_typed(text: str) -> TypedFormula:
     >>> read_typed(r"\fraq{a}{b")
     TypedFormula(latex='\\frac{a}{b}', repairs=('\\frac instead of \\fraq', 'closed {'), unknown=())
     """
-    text = _LACKS_BACKSLASH.sub(r"\\\1", text)
+    text = read_greek_sums(_LACKS_BACKSLASH.sub(r"\\\1", text))
     if not is_latex(text):
         return TypedFormula(read_unicode(text))
     latex = _complete(text)
@@ -115,6 +118,9 @@ def _unicode_part(found: re.Match[str]) -> str:
     text = found[0]
     if found["raised"]:
         return f"^{{{''.join(RAISED[char] for char in text)}}}"
+    if found["power"]:
+        index = "".join(LOWERED[char] for char in found["index"])
+        return f"^{{{found['power'][1:].strip()}_{{{index}}}}}"
     if found["lowered"]:
         return f"_{{{''.join(LOWERED[char] for char in text)}}}"
     if found["accent"]:

@@ -21,7 +21,7 @@ from eqemb.search.citations import Citation, equation_bibtex
 from eqemb.search.match_kinds import Matches
 from eqemb.search.query import WordQuery
 from eqemb.search.snippets import DEFAULT_RENDERER, Renderer, WordMatcher, around_equation, pieces
-from eqemb.search.strength import level, weak_below
+from eqemb.search.strength import StrengthLevel, level, weak_below
 from eqemb.sources.names import arxiv_id
 
 #: The default width of an answer as text.
@@ -108,7 +108,7 @@ class Hit:
         return Citation.of(self.article, self.title, self.paper)
 
     @property
-    def level(self) -> str | None:
+    def level(self) -> StrengthLevel | None:
         """The strength in one word: strong, good, fair or weak; None if it is not known."""
         return None if self.strength is None else level(self.strength)
 

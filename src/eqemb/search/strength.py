@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,10 @@ from numpy.typing import NDArray
 NUMBERS_FILE = "strength.json"
 #: The symbols of a formula that make a difference: a longer one is not more telling.
 MOST_SYMBOLS = 40
-#: Levels for people, with the least strength of each; what is below all of them is weak.
-STRENGTH_LEVELS = {"strong": 0.75, "good": 0.5}
+#: Levels for people.
+StrengthLevel = Literal["strong", "good", "fair", "weak"]
+#: The least strength of the upper levels.
+STRENGTH_LEVELS: dict[StrengthLevel, float] = {"strong": 0.75, "good": 0.5}
 
 Scores = NDArray[np.float32]
 #: A named value of every equation.
@@ -39,7 +41,7 @@ def weak_below() -> float:
     return float(_numbers()["weak_below"])
 
 
-def level(strength: float) -> str:
+def level(strength: float) -> StrengthLevel:
     """Return a strength in one word: strong, good, fair or weak."""
     for name, least in STRENGTH_LEVELS.items():
         if strength >= least:

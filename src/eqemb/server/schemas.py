@@ -7,6 +7,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from eqemb.search.strength import StrengthLevel
+
 
 class Schema(BaseModel):
     """An object with exactly these keys."""
@@ -77,9 +79,7 @@ class HitSchema(EquationSchema):
     strength: float | None = Field(
         description="Estimated share of such answers that are good, from 0 to 1; null if unknown."
     )
-    level: Literal["strong", "good", "fair", "weak"] | None = Field(
-        description="The strength in one word."
-    )
+    level: StrengthLevel | None = Field(description="The strength in one word.")
     parts: dict[str, float] = Field(
         description="Contributions of words, meaning, base, structure and agreement to the score."
     )

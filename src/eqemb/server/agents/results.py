@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
+from eqemb.search.strength import StrengthLevel
 from eqemb.server.schemas import Schema
 
 ID = "ARTICLE#ordinal: pass it to the other tools."
@@ -22,7 +23,9 @@ class AgentSchema(Schema):
         return {
             name: value
             for name, value in serialize(self).items()
-            if fields[name].is_required() or value not in (None, "", [], 0)
+            if fields[name].is_required()
+            or isinstance(value, float)
+            or value not in (None, "", [], 0)
         }
 
 
@@ -41,6 +44,12 @@ class EquationHit(EquationEntry):
     title: str = Field("", description="The title of its paper.")
     context: str = Field("", description="Words around [equation]; formulas as $LaTeX$.")
     score: float = Field(description="Comparable within one answer; 1 is the highest.")
+    strength: float | None = Field(
+        None, description="Estimated share of such answers that are good, from 0 to 1."
+    )
+    level: StrengthLevel | None = Field(
+        None, description="The strength in one word; a weak hit is probably no answer."
+    )
     papers: int = Field(1, description="How many papers have it, or a nearly equal one.")
 
 

@@ -241,6 +241,8 @@ def _hit(service: Service, hit: Hit) -> EquationHit:
         title=_clip(hit.title, _TITLE),
         context=_context(service, hit.equation, _SNIPPET_REACH, _SNIPPET),
         score=round(hit.score, 3),
+        strength=None if hit.strength is None else round(hit.strength, 4),
+        level=hit.level,
         papers=hit.papers,
     )
 

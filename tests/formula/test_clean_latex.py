@@ -1,5 +1,7 @@
 """LaTeX to copy."""
 
+from time import process_time
+
 import pytest
 
 from eqemb.formula.clean_latex import clean_latex
@@ -21,6 +23,22 @@ from eqemb.formula.clean_latex import clean_latex
         (r"\label", r"\label"),
         ("a\n  b", "a b"),
         ("", ""),
+        (r"\alpha\label{a}b", r"\alpha b"),
+        (r"\alpha\label{a}\notag{}b", r"\alpha{}b"),
+        (r"\alpha\label{a}\tag{1}b", r"\alpha b"),
+        (r"\alpha\scalebox{.8}{b}", r"\alpha b"),
+        (r"\scalebox{.8}{$\alpha$}b", r"\alpha b"),
+        (r"\scalebox{.8}{$x$ and $y$}", r"\scalebox{.8}{$x$ and $y$}"),
+        (r"\scalebox{.8}{\label{a}$x$ and $y$} + z", r"\scalebox{.8}{$x$ and $y$} + z"),
+        (r"\scalebox{.8}{$x = 2\$$}", r"x = 2\$"),
+        (r"\scalebox{.8}{$x = 2\$}", r"\scalebox{.8}{$x = 2\$}"),
+        (r"\scalebox{.8}{x\ }y", r"x\ y"),
+        ("x\\ ", "x\\ "),
+        ("x \\\\ ", "x \\\\"),
+        ("x % c\n+ y", "x + y"),
+        ("\\alpha%\nb", r"\alpha b"),
+        ("50\\% x\n+ y", r"50\% x + y"),
+        ("\\\\% c }\n+ \\label{a % }\n} y", r"\\+ y"),
     ],
 )
 def test_only_labels_and_sizes_are_removed(written: str, clean: str) -> None:
@@ -31,3 +49,12 @@ def test_only_labels_and_sizes_are_removed(written: str, clean: str) -> None:
 def test_deep_boxes_end() -> None:
     """Hostile nesting is left as it is."""
     assert "x" in clean_latex(r"\scalebox{1}{" * 500 + "x" + "}" * 500)
+
+
+@pytest.mark.parametrize("part", [r"\label{", r"\fontsize{", r"\fontsize{1}{", r"\scalebox{", "{"])
+def test_unclosed_braces_take_linear_time(part: str) -> None:
+    """Each brace is looked at once, and nothing is removed."""
+    hostile = part * 20_000
+    start = process_time()
+    assert clean_latex(hostile) == hostile
+    assert process_time() - start < 5

@@ -24,6 +24,23 @@ def test_the_last_definition_holds(formulas: list[str], last: str) -> None:
     assert [math.inline(latex) for latex in formulas][-1] == last
 
 
+@pytest.mark.parametrize(
+    ("written", "latex"),
+    [
+        (r"\alpha\label{q}b", r"\alpha b"),
+        (r"\alpha\tag{1}\notag b", r"\alpha b"),
+        (r"\alpha\def\x{1}b", r"\alpha b"),
+        ("\\alpha% c\nb", r"\alpha b"),
+        (r"\alpha\label{q}_b", r"\alpha_b"),
+        (r"a\label{q}b", "ab"),
+        ("x\\ \n", "x\\ "),
+    ],
+)
+def test_a_command_ends_where_a_mark_is_cut_out(written: str, latex: str) -> None:
+    """It does not become one word with what follows the mark."""
+    assert [row.latex for row in TexMath().display(written).rows] == [latex]
+
+
 def test_only_the_needed_definitions_are_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """Once each, however often they are repeated."""
     sizes: list[int] = []

@@ -6,6 +6,8 @@ paper that it is copied to, and sizes would not fit there.
 
 import re
 
+from eqemb.formula.latex_pieces import join_latex, one_line, without_comments
+
 _TYPE_SIZES = "tiny scriptsize footnotesize small normalsize large Large LARGE huge Huge selectfont"
 _NUMBER_COMMANDS = "nonumber notag"
 #: Commands that are removed with so many arguments.
@@ -17,22 +19,28 @@ _DROPPED_COMMANDS = {
 #: Commands that are replaced by their last argument, with their number of arguments.
 _SCALED_BOXES = {"scalebox": 2, "resizebox": 3}
 _ONE_COMMAND = re.compile(r"\\(?:([a-zA-Z]+)\*?|.)", re.DOTALL)
+_BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
+_PLAIN_DOLLAR = re.compile(r"\\.|(\$)", re.DOTALL)
+_BEFORE_ARGUMENT = re.compile(r"\s*")
 _MOST_NESTED_BOXES = 20  # boxes in boxes beyond this are left as they are
 
 
 def clean_latex(latex: str) -> str:
-    r"""Return LaTeX without labels and size commands, in which the rest is unchanged.
+    r"""Return LaTeX on one line without labels, size commands and comments; the rest is unchanged.
+
+    A box that makes its content smaller is removed, unless it has text with formulas.
 
     >>> clean_latex(r"\small \label{eq:f} F = \frac{2PR}{P+R} \nonumber")
     'F = \\frac{2PR}{P+R}'
     >>> clean_latex(r"\scalebox{0.8}{$x \leq y$}")
     'x \\leq y'
     """
-    return " ".join(_cleaned(latex, 0).split())
+    lines, end, last = latex.rpartition("\n")  # a comment on the last line hides nothing
+    return one_line(_cleaned(join_latex([without_comments(lines + end), last]), 0))
 
 
 def _cleaned(latex: str, depth: int) -> str:
-    made, at = list[str](), 0
+    made, at, closing = list[str](), 0, _closing_braces(latex)
     for command in _ONE_COMMAND.finditer(latex):
         if command.start() < at:
             continue  # in an argument of a command before
@@ -40,32 +48,45 @@ def _cleaned(latex: str, depth: int) -> str:
         count = _DROPPED_COMMANDS.get(name, _SCALED_BOXES.get(name))
         if count is None or depth > _MOST_NESTED_BOXES:
             continue
-        arguments, end = _arguments(latex, command.end(), count)
+        arguments = _arguments(latex, command.end(), count, closing)
         if len(arguments) < count:
             continue
         made.append(latex[at : command.start()])
+        at = arguments[-1][1] + 1 if arguments else command.end()
         if name in _SCALED_BOXES:
-            inner = arguments[-1].strip()
-            is_math = len(inner) > 1 and inner[0] == inner[-1] == "$"
-            made.append(_cleaned(inner.strip("$") if is_math else inner, depth + 1))
-        at = end
-    return "".join([*made, latex[at:]])
+            start, end = arguments[-1]
+            made.append(_unboxed(latex[command.start() : start], latex[start:end], depth + 1))
+    return join_latex([*made, latex[at:]])
 
 
-def _arguments(latex: str, at: int, count: int) -> tuple[list[str], int]:
-    """Read so many arguments in braces; return those that are there, and where they end."""
-    found = list[str]()
+def _unboxed(box: str, content: str, depth: int) -> str:
+    """Return the content of a box as mathematics, or the box if it has text with formulas."""
+    inner = one_line(_cleaned(content, depth))
+    dollars = [found.start() for found in _PLAIN_DOLLAR.finditer(inner) if found[1]]
+    if not dollars:
+        return inner
+    is_math = dollars == [0, len(inner) - 1]
+    return inner[1:-1] if is_math else f"{box}{inner}}}"
+
+
+def _closing_braces(latex: str) -> dict[int, int]:
+    """Return the position of the closing brace of each opening one that is closed."""
+    found, opened = dict[int, int](), list[int]()
+    for brace in _BRACE.finditer(latex):
+        if brace[0] == "{":
+            opened.append(brace.start())
+        elif brace[0] == "}" and opened:
+            found[opened.pop()] = brace.start()
+    return found
+
+
+def _arguments(latex: str, at: int, count: int, closing: dict[int, int]) -> list[tuple[int, int]]:
+    """Return where so many arguments in braces start and end; fewer if they are not there."""
+    found = list[tuple[int, int]]()
     while len(found) < count:
-        start = re.compile(r"\s*\{").match(latex, at)
-        if start is None:
+        start = _BEFORE_ARGUMENT.match(latex, at).end()  # type: ignore[union-attr]
+        if start not in closing:
             break
-        depth, place = 1, start.end()
-        while depth and place < len(latex):
-            step = 2 if latex[place] == "\\" else 1
-            depth += {"{": 1, "}": -1}.get(latex[place], 0)
-            place += step
-        if depth:
-            break
-        found.append(latex[start.end() : place - 1])
-        at = place
-    return found, at
+        found.append((start + 1, closing[start]))
+        at = closing[start] + 1
+    return found

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from eqemb.formula.latex_pieces import join_latex, without_comments
 from eqemb.readers.latex.commands import DISPLAY_ARGUMENTS, DISPLAYS, ROW_DISPLAYS
 from eqemb.readers.latex.displays import (
     ENDS_SENTENCE,
@@ -31,7 +32,6 @@ _COPIES = re.compile(r"\\(?:let|[ex]def)(?![A-Za-z])")
 _CONTROL_SEQUENCE = re.compile(r"\\([A-Za-z]+|.)", re.DOTALL)
 _DEFINED = re.compile(r"\{?\s*\\([A-Za-z]+|.)\s*\}?")
 _DEFINITION_PART = re.compile(r"\s*(?:\[[^\]]{0,200}\]|#\d)*\s*")
-_TEX_COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%[^\n]*\n?")
 _EMPTY_LINE = re.compile(r"\n[ \t]*\n")
 _DISPLAY_OPENING = re.compile(r"\\begin\{([A-Za-z]+\*?)\}|(?<!\\)\\\[")
 _INFIX = (
@@ -92,7 +92,7 @@ class TexMath:
             rest.append(latex[at : match.start()])
             self._keep(name[1], match[0], latex[match.start() : end])
             at = end
-        return "".join([*rest, latex[at:]])
+        return join_latex([*rest, latex[at:]])
 
     def _keep(self, name: str, command: str, definition: str) -> None:
         """Keep a definition; that of a copied name is added to those before it."""
@@ -114,7 +114,7 @@ class TexMath:
 
         With `parts`, blank lines separate equations, each of which has its own row.
         """
-        latex = _TEX_COMMENT.sub(r"\1", latex) if "%" in latex else latex
+        latex = without_comments(latex)
         found = MathDisplay()
         for part in _parts(latex) if parts else [latex]:
             self._add_part(found, self._expanded(self.define(part)))

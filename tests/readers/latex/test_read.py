@@ -27,6 +27,17 @@ def test_equations_have_names() -> None:
     assert [equation.numbered for equation in article.equations] == [False, True]
 
 
+def test_a_command_ends_where_a_label_is_cut_out() -> None:
+    """It does not become one word with what follows, also in a statement that is repeated."""
+    article = read(
+        r"\begin{equation}\displaystyle\label{eq:1}p_k=1\end{equation}"
+        r"\begin{restatable}{theorem}{again}\[\alpha\label{eq:2}b\]\end{restatable}\again*",
+        r"\usepackage{thm-restate}\newtheorem{theorem}{Theorem}",
+    )
+    latex = [equation.expanded for equation in article.equations]
+    assert latex == [r"\displaystyle p_k=1", r"\alpha b", r"\alpha b"]
+
+
 # -- where
 
 

@@ -5,6 +5,7 @@ A box may itself be a display (`ams equation`), or count a statement with equati
 
 import re
 
+from eqemb.formula.latex_pieces import join_latex
 from eqemb.readers.latex.frames import Action
 from eqemb.readers.latex.gullet import Gullet
 from eqemb.readers.latex.macros import MANDATORY, Slot, make, newcommand_slots, xparse_slots
@@ -65,7 +66,8 @@ def _keep_statement(gullet: Gullet, _: str) -> None:
     # the frame below this definition is the text in which the environment was opened
     frame = gullet.frames[-2] if len(gullet.frames) > 1 else gullet.frames[-1]
     end = frame.text.find(r"\end{restatable", frame.pos)
-    body = _STATEMENT_LABEL.sub("", frame.text[frame.pos : max(frame.pos, end)]).replace("#", "##")
+    statement = frame.text[frame.pos : max(frame.pos, end)]
+    body = join_latex(_STATEMENT_LABEL.split(statement)).replace("#", "##")
     again = rf"\begin{{{environment}}}{body}\end{{{environment}}}"
     again = rf"\restorecounters{{{name}}}{again}\resumecounters{{{name}}}"
     macro = make("\\" + name, (Slot("s"),), again)

@@ -6,6 +6,7 @@ Works on positions in the expanded text. `display_walk` decides about numbers.
 import re
 from dataclasses import dataclass, field
 
+from eqemb.formula.latex_pieces import join_latex, one_line
 from eqemb.readers.latex.commands import DISPLAYS
 
 _ROW_TOKEN = re.compile(
@@ -219,7 +220,7 @@ def read_row(text: str, start: int, end: int) -> DisplayRow:
         pieces.append(text[at : match.start()])
         at = _take_mark(text, match, row, end)
     pieces.append(text[at:end])
-    row.latex = " ".join("".join(pieces).split())
+    row.latex = one_line(join_latex(pieces))
     return row
 
 

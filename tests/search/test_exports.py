@@ -10,7 +10,7 @@ import pytest
 
 from eqemb.article import Equation
 from eqemb.library.papers import PaperMetadata
-from eqemb.search.citations import Citation, arxiv_year
+from eqemb.search.citations import Citation, arxiv_year, bibtex_key, bibtex_keys
 from eqemb.search.exports import EXPORT_FORMATS, HIT_COLUMNS, to_bibtex, to_csv, to_json, to_latex
 from eqemb.search.results import Hit
 
@@ -64,6 +64,7 @@ def test_a_citation_takes_what_arxiv_says() -> None:
     )
     assert Citation.of("x/thesis", "T", None) == Citation("x/thesis", "T")
     assert Citation.of("1501.00001", "T", PaperMetadata(date="soon")).year == 2015
+    assert Citation.of("1501.00001", "T", PaperMetadata(date="\u00b2015-01-31")).year == 2015
     assert [arxiv_year(name) for name in ("9912001", "hep-th/9912001", "0704.0001")] == [
         0, 1999, 2007,
     ]  # fmt: skip
@@ -71,11 +72,48 @@ def test_a_citation_takes_what_arxiv_says() -> None:
 
 def test_bibtex_is_valid_for_any_text() -> None:
     """Braces and backslashes are removed, special characters escaped, keys plain."""
-    made = Citation("a b{#}", r"50% \of {it} & _x_", ("A} B",)).bibtex("a b{#}", "no. 1")
+    made = Citation("a b{#}", r"50% \of {it} & _x_", ("A} B",)).bibtex(
+        bibtex_key("a b{#}"), "no. 1"
+    )
     assert made == (
         "@misc{a-b---,\n  author = {A B},\n  title = {50\\% of it \\& \\_x\\_},\n"
         "  note = {no. 1}\n}"
     )
+
+
+def test_bibtex_escapes_what_latex_reads_as_commands() -> None:
+    """Accents and ties in text; an id has only the characters of ids."""
+    made = Citation("a", "x^2 ~ y", (), None, "1501.1}, x = {v2").bibtex("a")
+    assert r"title = {x\textasciicircum{}2 \textasciitilde{} y}" in made
+    assert "eprint = {1501.1xv2}" in made
+    assert "archivePrefix" not in Citation("a", "T", (), None, "{}").bibtex("a")
+
+
+@pytest.mark.parametrize(
+    ("names", "keys"),
+    [
+        (["論文一", "論文二"], ["paper", "papera"]),
+        (["a_b", "a-b", "a b"], ["a-b", "a-ba", "a-bb"]),
+        (["a_b", "a-b", "a-ba"], ["a-b", "a-bb", "a-ba"]),
+        (["x", "X"], ["x", "Xa"]),
+        (["", "1501.00001v2"], ["paper", "1501.00001v2"]),
+    ],
+)
+def test_every_paper_has_its_own_key(names: list[str], keys: list[str]) -> None:
+    """Also where only characters that keys cannot have tell names apart."""
+    assert bibtex_keys(names) == keys
+    made = to_bibtex([hit(article=name) for name in names])
+    assert re.findall(r"@misc{(.*),", made) == keys
+
+
+def test_keys_do_not_run_out() -> None:
+    """After z comes aa."""
+    assert bibtex_keys(["é"] * 28)[-2:] == ["paperz", "paperaa"]
+
+
+def test_the_entry_of_an_equation_has_a_key() -> None:
+    """With its position in the article."""
+    assert hit(article="論文一", ordinal=3)["reference"].startswith("@misc{paper-3,")
 
 
 # ------------------------------------------------------------ files
@@ -120,6 +158,9 @@ def test_json_has_the_columns_of_the_csv() -> None:
         ("Hal Daumé III", "Daumé, III, Hal"),
         ("Martin Luther King Jr.", "King, Jr., Martin Luther"),
         ("Ludwig van Beethoven", "Ludwig van Beethoven"),
+        ("Smith and Sons", "{Smith and Sons}"),
+        ("Ada AND Noël Weiß III", "{Ada AND Noël Weiß III}"),
+        ("Anders Sandberg", "Anders Sandberg"),
     ],
 )
 def test_bibtex_knows_family_names(name: str, written: str) -> None:

@@ -5,6 +5,9 @@ the document; of other papers, only title and name are known, and the arXiv id i
 """
 
 import re
+from collections.abc import Iterable, Iterator
+from itertools import count, product
+from string import ascii_lowercase
 from typing import Any, NamedTuple, Self
 
 from eqemb.article import Equation
@@ -14,7 +17,13 @@ from eqemb.sources.names import arxiv_id
 #: A citation of so many authors names all of them.
 _ALL_AUTHORS = 3
 _SUFFIXES = frozenset({"jr", "sr", "ii", "iii", "iv"})
-_BIBTEX_ESCAPES = str.maketrans({char: rf"\{char}" for char in "%&#_$"})
+_YEAR = re.compile("[0-9]{4}")
+_BIBTEX_ESCAPES = str.maketrans(
+    {char: rf"\{char}" for char in "%&#_$"}
+    | {"^": r"\textasciicircum{}", "~": r"\textasciitilde{}"}
+)
+#: Words that BibTeX does not read as part of a name, unless in braces.
+_NAME_SEPARATORS = frozenset({"and", "others"})
 
 
 class Citation(NamedTuple):
@@ -34,7 +43,8 @@ class Citation(NamedTuple):
         found, version = arxiv_id(article)
         if paper is None:
             return cls(article, title, (), arxiv_year(article) or None, found + version)
-        year = int(paper.date[:4]) if paper.date[:4].isdigit() else arxiv_year(article) or None
+        dated = _YEAR.match(paper.date)
+        year = int(dated[0]) if dated else arxiv_year(article) or None
         own = f"{paper.id}{paper.version}" if paper.id else found + version
         return cls(article, title or paper.title, paper.authors, year, own)
 
@@ -54,7 +64,8 @@ class Citation(NamedTuple):
         return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
     def bibtex(self, key: str, note: str = "") -> str:
-        """Return a BibTeX entry."""
+        """Return a BibTeX entry with a key, which is written as it is (see `bibtex_key`)."""
+        eprint = re.sub("[^A-Za-z0-9./-]", "", self.arxiv)
         fields = {
             "author": " and ".join(
                 _bibtex_name(_plain(name)) for name in self.authors if _plain(name)
@@ -62,11 +73,11 @@ class Citation(NamedTuple):
             "title": _plain(self.title) or _plain(self.article),
             "year": str(self.year or ""),
             "note": _plain(note),
-            "eprint": self.arxiv,
-            "archivePrefix": "arXiv" if self.arxiv else "",
+            "eprint": eprint,
+            "archivePrefix": "arXiv" if eprint else "",
         }
         body = ",\n".join(f"  {name} = {{{value}}}" for name, value in fields.items() if value)
-        return f"@misc{{{re.sub(r'[^A-Za-z0-9.:/-]', '-', key)},\n{body}\n}}"
+        return f"@misc{{{key},\n{body}\n}}"
 
     def to_json(self) -> dict[str, Any]:
         """Return `authors`, `year`, `arxiv` and `citation`, the line for people."""
@@ -85,16 +96,50 @@ def _plain(text: str) -> str:
 
 def _bibtex_name(name: str) -> str:
     """Return a name as BibTeX reads it: "Daumé, III, Hal", since III is not the family name."""
+    if not _NAME_SEPARATORS.isdisjoint(name.lower().split()):
+        return f"{{{name}}}"  # one author, whatever the name: "Smith and Sons"
     *given, last = name.split()
     if len(given) < 2 or last.rstrip(".").lower() not in _SUFFIXES:
         return name
     return f"{given[-1]}, {last}, {' '.join(given[:-1])}"
 
 
+def bibtex_key(name: str) -> str:
+    """Return the name of an article as a BibTeX key; `paper` if no letter or digit is left."""
+    key = re.sub("[^A-Za-z0-9.:/-]", "-", name)
+    return key if re.search("[A-Za-z0-9]", key) else "paper"
+
+
+def bibtex_keys(names: Iterable[str]) -> list[str]:
+    """Return a key for each name; a key that was used before gets a letter: `a-b`, `a-ba`.
+
+    Keys that differ in case only are the same to BibTeX.
+
+    >>> bibtex_keys(["a_b", "a-b", "A b", "c"])
+    ['a-b', 'a-ba', 'A-bb', 'c']
+    """
+    keys = [bibtex_key(name) for name in names]
+    taken, used = {key.lower() for key in keys}, set[str]()
+    for place, key in enumerate(keys):
+        if key.lower() in used:
+            free = (f"{key}{end}" for end in _endings() if f"{key}{end}".lower() not in taken)
+            keys[place] = next(free)
+        used.add(keys[place].lower())
+        taken.add(keys[place].lower())
+    return keys
+
+
+def _endings() -> Iterator[str]:
+    """Yield a, b, ..., z, aa, ab, ..."""
+    for length in count(1):
+        yield from map("".join, product(ascii_lowercase, repeat=length))
+
+
 def equation_bibtex(equation: Equation, citation: Citation) -> str:
     """Return a BibTeX entry for one equation."""
     return citation.bibtex(
-        f"{equation.article}-{equation.ordinal}", f"Equation {equation_number(equation)}"
+        f"{bibtex_key(equation.article)}-{equation.ordinal}",
+        f"Equation {equation_number(equation)}",
     )
 
 

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from eqemb.search.citations import Citation
+from eqemb.search.citations import Citation, bibtex_keys
 
 #: The columns of a file, in order. A row of an equation that is not a hit has no score.
 HIT_COLUMNS = (
@@ -65,15 +65,18 @@ def to_json(hits: Iterable[Json]) -> str:
 
 
 def to_bibtex(hits: Iterable[Json]) -> str:
-    """Return a BibTeX entry for each paper, in order; its note lists the equations."""
+    """Return a BibTeX entry for each paper, in order; its note lists the equations.
+
+    Papers have different keys.
+    """
     papers: dict[str, tuple[Citation, list[str]]] = {}
     for hit in hits:
         authors, article = tuple(hit["authors"]), hit["article"]
         cited = Citation(article, hit["title"], authors, hit["year"], hit["arxiv"] or "")
         papers.setdefault(article, (cited, []))[1].append(_number(hit))
     entries = [
-        cited.bibtex(article, f"Equation{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}")
-        for article, (cited, numbers) in papers.items()
+        cited.bibtex(key, f"Equation{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}")
+        for key, (cited, numbers) in zip(bibtex_keys(papers), papers.values(), strict=True)
     ]
     return "\n\n".join(entries) + ("\n" if entries else "")
 

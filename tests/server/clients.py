@@ -55,6 +55,7 @@ PAGES = [
     "/?q=%24%5Cfrac%7Ba%7D%7Bb%7D%24",
     "/?q=unheardof",
     "/equation?name=angles%231",
+    "/equation?latex=angles%231",
     "/equation?latex=x%3Dy",
     "/equation?latex=%5Caleph",
     "/why?query=cosine&equation=angles%231",

@@ -72,11 +72,13 @@ async def search(
 
 @router.get("/equation")
 async def equation(request: Request, name: Text = "", latex: Text = "") -> Response:
-    """An equation of the library, or one given as LaTeX."""
+    """An equation of the library, or one given as LaTeX; a name given as LaTeX is a name, too."""
 
     def render(service: Service) -> bytes:
         given = name or latex
         found = service.equation(name) if name else service.asked(latex)
+        if not name and "id" in found:
+            found = service.equation(latex)
         return equation_page.equation(service, given, found)
 
     return await reply(request, render, HTML)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eqemb.formula import Layout, layout
-from eqemb.formula.normal_form import normal_form
+from eqemb.formula.normal_form import MAX_NORMAL_SYMBOLS, normal_form
 
 PAIRS = tomllib.loads(
     (Path(__file__).parents[2] / "benchmarks" / "written_pairs.toml").read_text("utf-8")
@@ -125,10 +125,12 @@ def test_the_order_of_a_product_has_no_effect(factors: list[str]) -> None:
     assert made == expected
 
 
-def test_a_deep_tree_has_a_normal_form() -> None:
-    """Depth does not matter: nothing recurses."""
-    slt = "[V!x,a" * 50_000 + "[V!y]" + "]" * 50_000
-    assert len(normal_form(Layout.from_slt(slt)).nodes()) == 50_001
+@pytest.mark.parametrize("depth", [1_900, 50_000])
+def test_a_deep_tree_has_a_normal_form(depth: int) -> None:
+    """Depth does not matter: nothing recurses, whether the tree is normalised or too large."""
+    assert 1_900 < MAX_NORMAL_SYMBOLS < 50_000
+    slt = "[V!x,a" * depth + "[V!y]" + "]" * depth
+    assert len(normal_form(Layout.from_slt(slt)).nodes()) == depth + 1
 
 
 def test_a_tree_that_no_formula_has_is_its_own_normal_form() -> None:

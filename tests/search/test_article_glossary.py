@@ -97,6 +97,14 @@ def test_one_meaning_is_listed_once(tmp_path: Path) -> None:
     assert [one.text for one in entry.meanings] == ["number of words", "noise"]
 
 
+def test_common_words_do_not_make_another_meaning(tmp_path: Path) -> None:
+    """Also those whose stems are not words: *thi*, *variou*."""
+    text = r"""Let $n$ be the number of words. Here $n$ is the number of various words."""
+    with read(tmp_path, text) as library:
+        (entry,) = [one for one in library.glossary("one") if one.symbol.latex == "n"]
+    assert len(entry.meanings) == 1
+
+
 def test_a_long_glossary_is_cut(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     """And says how much it leaves out."""
     monkeypatch.setattr(module, "MAX_ENTRIES", 3)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from eqemb.article import read_tokens
 from eqemb.corpus.vocabulary import PAPER_WORDS, STOP_WORDS
-from eqemb.index.stemming import stem
+from eqemb.index.stemming import STOP_STEMS, stem
 from eqemb.index.text_index import TextIndex
 from eqemb.search.engine import Search
 
@@ -28,7 +28,7 @@ _FEW_TITLE_WORDS = 30
 #: Most pairs of words that are tried, and fewest papers or titles with one.
 _MAX_LABEL_PHRASES, _LEAST_PHRASE_TITLES = 400, 3
 
-_PAPER_STEMS = frozenset(map(stem, PAPER_WORDS | STOP_WORDS))
+_PAPER_STEMS = STOP_STEMS | frozenset(map(stem, PAPER_WORDS))
 
 Array = NDArray[np.int64]
 

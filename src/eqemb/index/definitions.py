@@ -30,7 +30,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqemb.article import read_tokens
-from eqemb.corpus.vocabulary import STOP_WORDS
 from eqemb.index.postings import (
     Array,
     KeyedPostings,
@@ -42,14 +41,12 @@ from eqemb.index.postings import (
     load_array,
 )
 from eqemb.index.segments import IndexSegment, IndexSegments
-from eqemb.index.stemming import stem
+from eqemb.index.stemming import STOP_STEMS, stem
 from eqemb.library.database import Records
 from eqemb.symbols import Definition, Glossary, Meaning, Symbol, probability
 
 #: Definitions that are less sure are not indexed.
 MIN_INDEXED = 0.3
-#: Stems that say nothing of a symbol.
-STOP_STEMS = frozenset(map(stem, STOP_WORDS))
 
 
 class IndexedDefinition(NamedTuple):

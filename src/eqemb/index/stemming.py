@@ -13,6 +13,8 @@ from threading import Lock
 
 import snowballstemmer  # type: ignore[import-untyped]
 
+from eqemb.corpus.vocabulary import STOP_WORDS
+
 #: Other words (short, with digits or accents) are their own stems.
 _STEMMABLE = re.compile("[a-z]{3,}")
 #: British -ise where it is the ending of a verb: normalise, not supervise.
@@ -51,3 +53,7 @@ def stem(word: str) -> str:
         return word
     with _stemming:
         return str(_porter.stemWord(_BRITISH.sub(r"\1iz", word)))
+
+
+#: The stems of function words and common words: *thi* is that of *this*.
+STOP_STEMS = frozenset(map(stem, STOP_WORDS))

@@ -15,12 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from eqemb.corpus.vocabulary import STOP_WORDS
 from eqemb.formula.shapes import key
 from eqemb.index.acronyms import MAX_LETTERS, definitions, initials
 from eqemb.index.postings import Array, hash_texts
 from eqemb.index.segments import IndexSegments
-from eqemb.index.stemming import stem
+from eqemb.index.stemming import STOP_STEMS, stem
 from eqemb.index.text import BM25_K1
 from eqemb.index.text_segment import MIN_SPELLING_RATIO, TextSegment
 
@@ -35,7 +34,6 @@ _MAX_JOINED = 6  # words of a phrase that are joined into compounds in every way
 _MAX_NEAR = 8  # spellings that are suggested
 _MAX_COUNTED, _MAX_MISSPELT = 1 << 15, 1 << 10  # stems and misspelt words that are remembered
 _LONE = 0.3  # the factor of a stem that only one article has, where it counts
-_STOP_STEMS = frozenset(map(stem, STOP_WORDS))
 
 Scores = NDArray[np.float32]
 Mask = NDArray[np.bool_]
@@ -395,4 +393,4 @@ def _largest(parts: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
 
 def _is_telling(root: str) -> bool:
     """Whether a stem is worth showing: no stop word, no number, longer than two letters."""
-    return len(root) > 2 and root not in _STOP_STEMS and any(map(str.isalpha, root))
+    return len(root) > 2 and root not in STOP_STEMS and any(map(str.isalpha, root))

@@ -12,10 +12,10 @@ from html import escape
 from unicodedata import normalize
 
 from eqemb.article import Article
-from eqemb.corpus.vocabulary import STOP_WORDS
 from eqemb.formula import layout
 from eqemb.formula.running_text import plain_text
 from eqemb.index.definitions import text_stems
+from eqemb.index.stemming import STOP_STEMS
 from eqemb.search.notation import sentence_text
 from eqemb.search.results import TEXT_WIDTH, Json, cut, rows
 from eqemb.symbols import SURE_FROM, Definition, Glossary, Symbol, probability
@@ -149,7 +149,7 @@ def _distinct(definitions: Iterable[Definition]) -> list[Definition]:
     """Return the surest definition of each meaning, in the order of the text."""
     best: dict[frozenset[str], Definition] = {}
     for one in definitions:
-        words = frozenset(text_stems(one.text)) - STOP_WORDS
+        words = frozenset(text_stems(one.text)) - STOP_STEMS
         key = frozenset() if one.kind == "type" else words or frozenset([one.text])
         if key not in best or best[key].confidence < one.confidence:
             best[key] = one

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from eqemb.corpus.vocabulary import STOP_WORDS
 from eqemb.formula import layout
-from eqemb.index.definitions import STOP_STEMS, DefinitionIndex, text_stems
-from eqemb.index.stemming import stem
+from eqemb.index.definitions import DefinitionIndex, text_stems
+from eqemb.index.stemming import STOP_STEMS, stem
 from eqemb.index.text_index import TextIndex
 from eqemb.search.query import WordQuery
 from eqemb.symbols import Meaning, Symbol, symbols_of

@@ -1,5 +1,7 @@
 """Tables of notation in LaTeX: rows are kept, and their words stay outside the text."""
 
+import time
+
 import pytest
 
 from eqemb.article import Article
@@ -96,3 +98,18 @@ def test_two_meanings_in_one_table_are_none() -> None:
     rows = r"$x = y$ & couch and sofa \\ $x = z$ & able and unable \\ $k$ & number of words \\"
     article = read(r"\section{Notation}" + table(rows))
     assert [one.symbol.latex for one in find_definitions(article)] == ["k"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        r"\section{Notation}" + table(f"$m${' ' * 50_000}x & mass"),
+        rf"\begin{{table}}\caption{' ' * 50_000}x{table(ROWS)}\end{{table}}",
+    ],
+    ids=["symbol", "caption"],
+)
+def test_long_blanks_are_read_in_linear_time(body: str) -> None:
+    """A cell or a caption with many blanks does not stop the reader."""
+    start = time.process_time()
+    read(body)
+    assert time.process_time() - start < 3

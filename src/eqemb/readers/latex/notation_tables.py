@@ -25,7 +25,7 @@ _ABOUT_NOTATION = re.compile(
     r"\b(?:notations?|nomenclature|list of (?:symbols|variables)|symbols|glossary)\b", re.IGNORECASE
 )
 _CAPTION = re.compile(
-    r"\\(?:caption\w*|tabcaption|topcaption)\s*(?:\[[^\]]*\])?\s*\{([^{}]{0,200})"
+    r"\\(?:caption\w*+|tabcaption|topcaption)\s*+(?:\[[^\]]{0,600}+\]\s*+)?\{([^{}]{0,200})"
 )
 _NAMES_SYMBOLS = re.compile(r"(?:math\w*\s+)?(?:symbols?|notations?)", re.IGNORECASE)
 _NAMES_LETTERS = re.compile(
@@ -46,10 +46,9 @@ _RULES = re.compile(
     r"|\\cmidrule(?:\([^)]*\))?\{[^{}]*\})+"
 )
 _FORMULA = r"\$[^$]+\$|\\\((?:(?!\\\)).)+\\\)|\\ensuremath\s*\{(?:[^{}]|\{[^{}]*\})*\}"
-#: A cell of symbols alone: "$x$", "$x$, $y$".
+#: A cell of symbols alone, with single blanks: "$x$", "$x$, $y$".
 _SYMBOL_CELL = re.compile(
-    rf"\{{?\s*((?:{_FORMULA})(?:\s*(?:,|/|;|and)\s*(?:{_FORMULA}))*)\s*[:=]?\s*\}}?\s*[:=]?",
-    re.DOTALL,
+    rf"\{{? ?((?:{_FORMULA})(?: ?(?:,|/|;|and) ?(?:{_FORMULA}))*) ?[:=]? ?\}}? ?[:=]?"
 )
 _ONE_FORMULA = re.compile(_FORMULA, re.DOTALL)
 _MATH_EDGE = re.compile(r"\\ensuremath\s*\{|\\[()]|[${}]\Z|\A\$")
@@ -70,7 +69,7 @@ def read_table(walk: DisplayWalk, name: str, pos: int, end: int) -> None:
     rows = list(_rows(walk.text, pos, close))
     if not (walk.is_under(_ABOUT_NOTATION) or _is_captioned(walk, pos) or _has_header(walk, rows)):
         return
-    kinds = [[_kind(walk.text[slice(*cell)].strip()) for cell in row] for row in rows]
+    kinds = [[_kind(walk.text[slice(*cell)]) for cell in row] for row in rows]
     step = _direction(kinds)
     for row, kind in zip(rows, kinds, strict=True):
         cells, before = list(zip(row, kind, strict=True))[::step], ""
@@ -85,11 +84,11 @@ def read_table(walk: DisplayWalk, name: str, pos: int, end: int) -> None:
 def add_notation(walk: DisplayWalk, symbol: Cell, meaning: Cell) -> None:
     """Keep a symbol and its meaning, given where they stand, if they are a symbol and a phrase."""
     text = walk.text
-    alone = _SYMBOL_CELL.fullmatch(text[slice(*symbol)].strip())
+    alone = _symbols_alone(text[slice(*symbol)])
     words = text[slice(*meaning)]
     if alone is None or len(words) > _MAX_CELL or not _CELL_WORD.search(words):
         return
-    if _NOT_PLAIN.search(words) or _SYMBOL_CELL.fullmatch(words.strip()):
+    if _NOT_PLAIN.search(words) or _symbols_alone(words):
         return
     found = walk.found
     problems, references = len(found.problems), len(found.references)
@@ -143,9 +142,15 @@ def _direction(kinds: list[list[str]]) -> int:
 
 
 def _kind(cell: str) -> str:
-    if _SYMBOL_CELL.fullmatch(cell):
+    if _symbols_alone(cell):
         return "symbol"
     return "words" if _CELL_WORD.search(cell) else ""
+
+
+def _symbols_alone(cell: str) -> re.Match[str] | None:
+    """The match of a cell that has symbols and nothing else."""
+    cell = " ".join(cell.split())
+    return _SYMBOL_CELL.fullmatch(cell) if len(cell) <= _MAX_CELL else None
 
 
 def _rows(text: str, pos: int, end: int) -> Iterator[list[Cell]]:

@@ -1,5 +1,7 @@
 """Names of authors: which entries are names, and how they are written."""
 
+import time
+
 import pytest
 
 from eqemb.readers.people import checked_names, is_name, names_in
@@ -10,7 +12,8 @@ from eqemb.readers.people import checked_names, is_name, names_in
     [
         "Ada Lovelace", "Ludwig van Beethoven", "Jean d'Alembert", "J. R. R. Tolkien",
         "Hal Daumé III", "Jan-Willem van de Meent", "Brendan O'Connor", "Łukasz Kaiser", "He He",
-        "李 明", "김철수",
+        "李 明", "김철수", "June Huh", "Felicity Jones", "April Ng",
+        "Seymour Papert", "Ann Streeter",
     ],
 )  # fmt: skip
 def test_names(name: str) -> None:
@@ -24,7 +27,8 @@ def test_names(name: str) -> None:
         "", "Ada", "ada lovelace", "University of London", "Department of Mathematics",
         "Google Brain", "Anonymous Authors", "First Author", "ada@lovelace.org", "Room 7",
         "Aeiau Zzzz", "The Very Long Name Of Some Larger Organisation", "New York City",
-        "David S. Hippocampus",
+        "David S. Hippocampus", "Carnegie Mellon", "Johns Hopkins", "New York", "Hong Kong",
+        "San Francisco CA", "MPI Saarbrücken", "Data Mining", "June 2015",
     ],
 )  # fmt: skip
 def test_other_texts(text: str) -> None:
@@ -45,6 +49,14 @@ def test_other_texts(text: str) -> None:
         ("Ada Lovelace et al.", []),
         ("Ada Lovelace, London", []),
         ("Noether, Emmy", []),
+        ("Ada Lovelace, Willow Garage", []),
+        ("Ada Lovelace*, Willow Garage", []),
+        ("Ada Lovelace, PhD, Willow Garage", []),
+        ("Ada Lovelace; Emmy Noether", ["Ada Lovelace", "Emmy Noether"]),
+        ("Ada Lovelace, Emmy Noether, Kurt Gödel", ["Ada Lovelace", "Emmy Noether", "Kurt Gödel"]),
+        ("Mary Ann E Lee Smith", ["Mary Ann E Lee Smith"]),
+        ("Santiago Ramón y Cajal", ["Santiago Ramón y Cajal"]),
+        ("Ada Lovelace e Emmy Noether", ["Ada Lovelace", "Emmy Noether"]),
     ],
 )  # fmt: skip
 def test_lines_of_names(line: str, names: list[str]) -> None:
@@ -57,3 +69,20 @@ def test_entries_may_begin_with_the_family_name() -> None:
     entries = ["Noether, Emmy", "Gödel, Kurt", "Emmy Noether", "Davis, Jr."]
     assert checked_names(entries[:3]) == ["Emmy Noether", "Kurt Gödel"]
     assert checked_names(entries) == []
+
+
+def test_a_line_with_people_only() -> None:
+    """Two names with a comma between them are people where affiliations stand elsewhere."""
+    assert names_in("Ada Lovelace, Emmy Noether", only_people=True) == [
+        "Ada Lovelace",
+        "Emmy Noether",
+    ]
+
+
+@pytest.mark.parametrize("part", [" ", " x", "*", "* x", "\u0301\u0323", "(", "1a", "et ", ", "])
+def test_long_lines_are_read_in_linear_time(part: str) -> None:
+    """Blanks, signs, accents and whatever else is repeated."""
+    start = time.process_time()
+    line = "Ada" + part * 60_000 + "x"
+    assert names_in(line) == checked_names([line]) == []
+    assert time.process_time() - start < 1

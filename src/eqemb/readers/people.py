@@ -10,10 +10,17 @@ from collections.abc import Iterable
 
 _MOST_AUTHORS = 3_000
 _MAX_NAME = 60
-#: What stands between two authors on a line.
-_BETWEEN = re.compile(r"\s*(?:[,;،，、&]|\n|\s(?:and|und|et|y|e)\s)\s*", re.IGNORECASE)
+#: Longer entries and lines are not read.
+_MAX_ENTRY, _MAX_LINE = 1_000, 200_000
+#: What stands between two authors on a line with single blanks.
+_BETWEEN = re.compile(r"[,;،，、&\n]| (?:and|und|et) ", re.IGNORECASE)
+#: Of these, what does not stand between an author and a place.
+_BETWEEN_PEOPLE = re.compile(r"[;&\n]|\b(?:and|und|et) ", re.IGNORECASE)
+#: "And" in Portuguese, Italian and Spanish, which is also a part of names.
+_AND_OR_PARTICLE = re.compile(r" [ey] ")
 #: Signs of footnotes after a name.
-_NOTE_SIGNS = re.compile(r"[\s*∗⋆★†‡§¶‖♯♠♣♦♥✉⁰¹²³⁴-⁹]+$|(?<=[^\W\d_])\d+$")
+_NOTE_SIGNS = " *∗⋆★†‡§¶‖♯♠♣♦♥✉⁰¹²³⁴⁵⁶⁷⁸⁹"
+_NOTE_NUMBER = re.compile(r"(?<=[^\W\d_])\d+\Z")
 _IN_PARENTHESES = re.compile(r"\([^()]*\)")
 _FIRST_WORDS = re.compile(
     r"^(?:(?:by|and|with|authors?:?)\s+|(?:dr|prof|professor|mr|mrs|ms)\.?\s+)+", re.IGNORECASE
@@ -28,19 +35,24 @@ _PARTICLES = frozenset(
     "te zu zur zum af av e y i".split()
 )
 _NAME_WORD = re.compile(r"(?:[^\W\d_]|[\u0300-\u036f])(?:[^\W\d_]|[\u0300-\u036f]|[-'’ʼ`.·‐‑])*")
-#: Parts of words that name organisations, roles and places, never people.
+#: Words and parts of words that name organisations, roles and places, never people. Dates need no
+#: entry: no name has a number, and "June" and "April" are names.
 _NOT_PEOPLE = re.compile(
-    r"universi|instit|depart|laborator|school|college|facult|centre|center|academ|research"
-    r"|compan|corpor|\binc\b|\bltd\b|\bgmbh\b|\bllc\b|\blabs?\b|\bteam\b|\bgroup\b|\bdept\b"
-    r"|technolog|scien|engineer|computer|comput|informati|statisti|mathemati|physic|hospital"
-    r"|foundation|consorti|collaborat|initiative|project|contribut|anonym|author|submission"
-    r"|google|microsoft|facebook|amazon|deepmind|openai|nvidia|\bibm\b|baidu|tencent|alibaba"
-    r"|polytech|école|ecole|politecnico|hochschule|kaist|\beth\b|\bmit\b|\bcnrs\b|\binria\b"
-    r"|city|street|avenue|country|\busa\b|\bchina\b|\bgermany\b|\bfrance\b|\bindia\b|\bcanada\b"
-    r"|kingdom|united|states|republic|email|e-mail|corresponding|equal|present|address"
-    r"|paper|report|lecture|notes|draft|version|editor|chapter|course|thesis|name\b|\bfirst\b"
-    r"|\bsecond\b|\bthird\b|january|february|\bmarch\b|\bapril\b|june|july|august|september"
-    r"|october|november|december|(\w)\1{3}|\bbooks?\b|trovato|kumquat|hippocampus|\bdoe$",
+    r"universi|instit|depart|laborator|facult|academ|research|corporat|technolog|scienc|scientif"
+    r"|engineer|comput|informati|statisti|mathemati|physics|hospital|foundation|consorti|collaborat"
+    r"|initiative|contribut|anonym|author|submission|google|microsoft|facebook|amazon|deepmind"
+    r"|openai|nvidia|tencent|alibaba|polytech|école|ecole|politecnico|hochschule|corresponding"
+    r"|(\w)\1{3}|\bdoe$|\b(?:univ|schools?|colleges?|cent(?:er|re)s?|compan(?:y|ies)|inc|ltd|gmbh|llc"
+    r"|labs?|team|group|dept|ibm|baidu|kaist|eth|mit|mpi|cnrs|inria|nasa|city|street|avenue|country"
+    r"|usa|uk|china|germany|france|india|canada|kingdom|united|states|republic|e-?mail|equal(?:ly)?"
+    r"|present|address|projects?|papers?|reports?|lectures?|notes|drafts?|versions?|editors?"
+    r"|chapters?|courses?|thesis|names?|first|second|third|books?|trovato|kumquat|hippocampus"
+    r"|learning|mining|carnegie mellon|johns hopkins|georgia tech|virginia tech|texas a"
+    r"|new (?:york|jersey|haven|delhi|mexico|zealand|brunswick)|hong kong"
+    r"|san (?:francisco|diego|jose)|santa (?:barbara|cruz|clara|fe)"
+    r"|los (?:angeles|alamos)|palo alto|menlo park|ann arbor"
+    r"|tel aviv|rio de janeiro|são paulo|sao paulo|buenos aires|(?:north|south|east|west)ern"
+    r"|(?:north|south) (?:carolina|korea|africa))\b|\b(?-i:CA|NY)$",
     re.IGNORECASE,
 )
 #: Parts of words that name where people work; a group or a team may be an author.
@@ -55,17 +67,43 @@ _IDEOGRAPHS = re.compile(rf"[{_CJK}]{{1,6}} ?[{_CJK}]{{1,4}}")
 _INCOMPLETE = re.compile(r"\bet\.?\s*al\b|\bothers\b", re.IGNORECASE)
 
 
-def names_in(line: str) -> list[str]:
+def names_in(line: str, *, only_people: bool = False) -> list[str]:
     """Return the names on a line of authors; none if one of them may not be a name.
+
+    Of "A, B", B may be the place of A. Both are people if they have notes, if it is known that the
+    line has people only, or if there are more of them.
 
     >>> names_in("Ada Lovelace, Charles Babbage and Emmy Noether")
     ['Ada Lovelace', 'Charles Babbage', 'Emmy Noether']
     >>> names_in("Ada Lovelace, University of London")
     []
     """
-    if _INCOMPLETE.search(line):
+    if len(line) > _MAX_LINE or _INCOMPLETE.search(line):
         return []
-    return checked_names(_BETWEEN.split(_IN_PARENTHESES.sub(" ", line)))
+    line = _IN_PARENTHESES.sub(" ", line)
+    line = "\n".join(" ".join(part.split()) for part in line.split("\n"))
+    entries = [name for entry in _BETWEEN.split(line) for name in _split_at_particle(entry)]
+    found = checked_names(entries)
+    is_sure = only_people or len(found) != 2 or len(entries) > line.count(",") + 1
+    if is_sure or _BETWEEN_PEOPLE.search(line) or all(map(_has_note, filter(None, entries))):
+        return found
+    return []
+
+
+def _split_at_particle(entry: str) -> list[str]:
+    """Return the two people of "A B e C D"; in "A B y C" there is one."""
+    parts = _AND_OR_PARTICLE.split(entry)
+    return parts if all(len(part.split()) > 1 for part in parts) else [entry]
+
+
+def _has_note(entry: str) -> bool:
+    entry = entry.strip()
+    return _without_notes(entry) != entry
+
+
+def _without_notes(name: str) -> str:
+    """Return a name without signs and numbers of footnotes after it."""
+    return _NOTE_NUMBER.sub("", name.rstrip(_NOTE_SIGNS)).rstrip(_NOTE_SIGNS)
 
 
 def names_before_workplace(line: str) -> list[str]:
@@ -108,11 +146,10 @@ def checked_names(entries: Iterable[str]) -> list[str]:
 
 def _plain(entry: str) -> str:
     """Return an entry without signs of footnotes, and with the family name at the end."""
-    name = " ".join(unicodedata.normalize("NFC", _IN_PARENTHESES.sub(" ", entry)).split()).strip(
-        " ,;:"
-    )
-    while (shorter := _NOTE_SIGNS.sub("", name)) != name:
-        name = shorter
+    name = " ".join(_IN_PARENTHESES.sub(" ", entry).split())
+    if len(name) > _MAX_ENTRY:
+        return name
+    name = _without_notes(unicodedata.normalize("NFC", name).strip(" ,;:"))
     name = _FIRST_WORDS.sub("", name).strip(" ,;:")
     family, comma, given = name.partition(",")
     if comma and "," not in given and given.strip(" .").lower() not in _TITLES:

@@ -1,5 +1,7 @@
 """Authors of LaTeX documents, as classes write them."""
 
+import time
+
 import pytest
 
 from eqemb.readers.latex.authors import find_authors
@@ -29,6 +31,9 @@ ADA, EMMY, KURT = "Ada Lovelace", "Emmy Noether", "Kurt Gödel"
         (r"\author{Ada Lovelace, University of London}", [ADA]),
         (r"\author{Ada Lovelace and Emmy Noether, A School, London}", [ADA, EMMY]),
         (r"\author{Ada Lovelace, London Lab \\ Emmy Noether, Institute of Algebra}", [ADA, EMMY]),
+        (r"\author{Ada Lovelace \quad Emmy Noether}", [ADA, EMMY]),
+        (r"\author{Ada Lovelace$^1$, Emmy Noether$^2$\\ Willow Garage}", [ADA, EMMY]),
+        (r"\author{Ada Lovelace\\ Carnegie Mellon}", [ADA]),
         # NeurIPS and ACL
         (r"\author{Ada Lovelace \\ London \\ \texttt{a} \And Emmy Noether \\ There}", [ADA, EMMY]),
         (r"\author{Ada Lovelace \\ London \AND Kurt G\"{o}del \\ Princeton}", [ADA, KURT]),
@@ -71,6 +76,10 @@ def test_authors_of_a_class(latex: str, names: list[str]) -> None:
         r"\author{\begin{tabular}{cc}Ada Ab & Bo Be \\ X Lab \\ Kurt Ka & Max Mo\end{tabular}}",
         r"\author{Ada Lovelace \and The Royal Group}",
         r"\author{Ada Lovelace \\ London} \And Emmy Noether}",
+        r"\author{Ada Lovelace, Willow Garage}",
+        r"\author{Ada Lovelace,\\ Willow Garage}",
+        r"\author{Ada Lovelace\\ Emmy Noether\\ Kurt Hahn\\ University of X}",
+        r"\author{Ada Lovelace\thanks{X}\\ Emmy Noether\\ University of X}",
         r"\author{Ada Lovelace",
         r"\author",
         r"\authorrunning{Ada Lovelace}",
@@ -79,3 +88,20 @@ def test_authors_of_a_class(latex: str, names: list[str]) -> None:
 def test_doubtful_authors_are_left_out(latex: str) -> None:
     """All of them: a list that lacks somebody would be wrong."""
     assert find_authors(latex) == []
+
+
+@pytest.mark.parametrize(
+    "latex",
+    [
+        rf"\author{{Ada{' ' * 39_000}x}}",
+        r"\author{Ada" + r"\(" * 19_000 + "}",
+        r"\author{Ada" + r"\IEEEauthorblockN{" * 2_000 + "}" * 2_001,
+        rf"\author{{Ada Lovelace{' ' * 30_000}}}" * 30,
+    ],
+    ids=["blanks", "formulas", "blocks", "many commands"],
+)
+def test_long_arguments_are_read_in_linear_time(latex: str) -> None:
+    """Whatever is repeated in them."""
+    start = time.process_time()
+    assert find_authors(latex) == []
+    assert time.process_time() - start < 1

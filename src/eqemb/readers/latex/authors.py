@@ -13,7 +13,8 @@ from eqemb.readers.people import names_before_workplace, names_in
 
 _AUTHOR_COMMAND = re.compile(r"\\(?:[aA]uthor|(?:icml|aistats|mlsys)author)(?![A-Za-z@])")
 _BLOCK_OF_NAMES = re.compile(r"\\IEEEauthorblockN(?![A-Za-z])")
-_LONGEST_AUTHORS = 40_000
+#: The longest argument of one command, and of all together.
+_LONGEST_AUTHORS, _LONGEST_LIST = 40_000, 200_000
 _BLANKS_BEFORE = re.compile(r"(?:\s|%[^\n]*\n)*")
 _GROUP_BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _SOURCE_COMMENT = re.compile(r"(?<!\\)%[^\n]*\n?")
@@ -29,8 +30,8 @@ _BLOCK_OUTSIDE = re.compile(
 )
 #: The end of a line of authors.
 _NAME_LINE = re.compile(
-    r"\\\\\*?\s*(?:\[[^\]]*\])?|\\(?:newline|par|tabularnewline|linebreak|addr)(?![A-Za-z])|\n\s*\n"
-    r"|\\email(?![A-Za-z])(?!\s*\{)"
+    r"\\\\\*?\s*(?:\[[^\]]{0,80}\])?|\\(?:newline|par|tabularnewline|linebreak|addr)(?![A-Za-z])"
+    r"|\n\s*\n|\\email(?![A-Za-z])(?!\s*\{)"
 )
 _TABLE_CELL = re.compile(r"(?<!\\)&")
 #: Space that separates two names.
@@ -45,26 +46,28 @@ _NOTE_COMMANDS = names(
     "dag dagger ddag ddagger ast star"
 )
 _NOTE_COMMAND = re.compile(
-    rf"\\(?:{'|'.join(sorted(_NOTE_COMMANDS))})(?![A-Za-z])\*?\s*(?:\[[^\]]*\]\s*)*"
+    rf"\\(?:{'|'.join(sorted(_NOTE_COMMANDS))})(?![A-Za-z])\*?\s*(?:\[[^\]]{{0,200}}\]\s*)*"
 )
 _BARE_EMAIL = re.compile(r"\\email(?![A-Za-z])(?!\s*\{)")
-_SUPERSCRIPT = re.compile(r"\$[^$]*\$|\\\([^$]*?\\\)|\^\s*(?:\{[^{}]*\}|\\?\w+|\*)")
+_SUPERSCRIPT = re.compile(
+    r"\$[^$]*\$|\\\((?:[^$\\]|\\(?![()]))*+\\\)|\^\s*(?:\{[^{}]*\}|\\?\w+|\*)"
+)
 _NAME_ACCENT = re.compile(
     r"\\([`'^\"~=.]|[A-Za-z](?![A-Za-z]))\s*"
     r"(?:\{\s*\\?([^\W\d_])\s*\}|\\([^\W\d_])(?![A-Za-z])\s*|([^\W\d_]))"
 )
 _TABULAR_END = re.compile(r"\\(?:begin|end)\s*\{[^{}]*\}")
 _PRINTED_COMMAND = re.compile(r"\\([A-Za-z@]+)\*?\s?")
-_ASKS_FOR_MORE = re.compile(r"(?:,|;|&|\band)\s*$")
+_ASKS_FOR_MORE = re.compile(r"(,|;|&|\band)\s*$")
 #: Stands for a note or a superscript.
 _NOTE_MARK = "\uf8ff"
-_NOTE_MARKS = re.compile(rf"\s*{_NOTE_MARK}[\s{_NOTE_MARK}]*")
+_NOTE_MARKS = re.compile(rf"{_NOTE_MARK}[\s{_NOTE_MARK}]*")
 
 
 def find_authors(text: str) -> list[str]:
     """Return the authors of a document with expanded macros; none if that is doubtful."""
     found: list[str] = []
-    end = 0
+    end = length = 0
     for match in _AUTHOR_COMMAND.finditer(text):
         if match.start() < end:
             continue  # inside the one before
@@ -72,7 +75,8 @@ def find_authors(text: str) -> list[str]:
         outside = _BLOCK_OUTSIDE.search(text, end, end + _LONGEST_AUTHORS)
         if content is None or (outside and outside[0] in (r"\And", r"\AND")):
             return []
-        here = _names(content)
+        length += len(content)
+        here = _names(content) if length <= _LONGEST_LIST else None
         if here is None:
             return []
         found += here
@@ -111,31 +115,37 @@ def _closing(text: str, pos: int) -> int:
 def _names(content: str) -> list[str] | None:
     """Return the names in the argument of a command; None if they are doubtful."""
     content = _SOURCE_COMMENT.sub("", content)
-    of_names = [_argument(content, at.end())[0] or "" for at in _BLOCK_OF_NAMES.finditer(content)]
+    of_names: list[str] = []
+    end = 0
+    for match in _BLOCK_OF_NAMES.finditer(content):
+        if match.start() >= end:
+            names_of_block, end = _argument(content, match.end())
+            of_names.append(names_of_block or "")
     found: list[str] = []
     for part in of_names or [content]:
         for block in _NEXT_BLOCK.split(_with_marks(part)):
-            here = _names_of_block(block)
+            here = _names_of_block(block, only_people=bool(of_names))
             if here is None:
                 return None
             found += here
     return found
 
 
-def _names_of_block(block: str) -> list[str] | None:
+def _names_of_block(block: str, *, only_people: bool) -> list[str] | None:
     """Return the names at the start of a block; None if they are doubtful.
 
     A later line has names if the one before asks for more, or if all its names have marks, or if
-    each line ends with where its people work. A later row of a table that looks like names is
-    doubtful: it may be more of them, or cities.
+    each line ends with where its people work. Another line that looks like names is doubtful: it
+    may be more of them, or a place. So is a later row of a table.
     """
     found: list[str] = []
-    asks, has_workplaces, is_over = True, False, False
+    asks, marks, has_workplaces, is_over = "and", 0, False, False
     for line in _NAME_LINE.split(block):
         shown = _printed(line)
         if not shown:
             continue
-        here = names_in(shown)
+        marks_here = line.count(_NOTE_MARK)
+        here = names_in(shown, only_people=only_people or bool(found) or marks_here > 1)
         if has_workplaces or not (found or here):
             working = names_before_workplace(shown)
             if here or not (found or working):
@@ -143,14 +153,18 @@ def _names_of_block(block: str) -> list[str] | None:
             found += working
             has_workplaces = True
             continue
-        is_marked = not line.strip().startswith(_NOTE_MARK) and line.count(_NOTE_MARK) >= max(
-            1, len(here)
-        )
+        starts_with_mark = line.strip().startswith(_NOTE_MARK)
+        is_marked = not starts_with_mark and marks_here >= max(1, len(here))
         if here and not is_over and (asks or is_marked):
             found += here
-            asks = _ASKS_FOR_MORE.search(_NOTE_MARKS.sub("", line)) is not None
+            marks += marks_here
+            if asks == "," and len(found) == 2 and marks < 2 and not only_people:
+                return None  # the second one may be a place
+            more = _ASKS_FOR_MORE.search(line.replace(_NOTE_MARK, " "))
+            asks = more[1] if more else ""
             continue
-        if here and _TABLE_CELL.search(line):
+        may_be_more = not (is_over or starts_with_mark) and (marks < 2 or marks_here > 0)
+        if here and (may_be_more or _TABLE_CELL.search(line)):
             return None
         is_over = True
     return found
@@ -169,12 +183,12 @@ def _with_marks(text: str) -> str:
 
 
 def _printed(text: str) -> str:
-    """Return what a line prints, with commas for marks and for gaps between names."""
+    """Return what a line prints, with commas for marks and semicolons for gaps between names."""
     text = _NAME_ACCENT.sub(_accented, _TABULAR_END.sub(" ", text)).replace("~", " ")
-    text = _NAME_GAP.sub(", ", text.replace(r"\&", " and "))
+    text = _NAME_GAP.sub("; ", text.replace(r"\&", " and "))
     text = _PRINTED_COMMAND.sub(lambda match: NAMED_CHARACTERS.get(match[1], " "), text)
     text = re.sub(r"\\.", " ", text).translate(_NO_BRACES)
-    return " ".join(_NOTE_MARKS.sub(" , ", text).split()).strip(" ,")
+    return " ".join(_NOTE_MARKS.sub(" , ", text).split()).strip(" ,;")
 
 
 _NO_BRACES = str.maketrans("", "", "{}")

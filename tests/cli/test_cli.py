@@ -246,7 +246,7 @@ def test_show_prints_references_and_dollar_signs_as_the_paper_does(
     run("read", tmp_path / "a.tex", "-o", tmp_path / "lib", "--json")
     shown = run("show", tmp_path / "lib", "a").out
     assert shown.splitlines()[0] == "From $5 to k"
-    assert "By $6 and Eq. (1), so 1:" in shown
+    assert "By $6 and Eq. (1), so (1):" in shown
     assert "\uff04" not in shown
 
 

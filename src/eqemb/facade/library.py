@@ -188,7 +188,7 @@ class Library(IndexedLibrary):
             >>> answer[0].equation.id
             'ir/cosine#1'
             >>> library.search("cosine similarity", collection="nlp", numbered=True)[0].article
-            'nlp/word-analogies'
+            'nlp/sentence-contrastive'
 
         """
         text = self.query_text(words)
@@ -269,7 +269,7 @@ class Library(IndexedLibrary):
         Examples:
             >>> answer = library.similar(r"p_i = \frac{e^{x_i}}{\sum_j e^{x_j}}", k=2)
             >>> [hit.equation.id for hit in answer]
-            ['ml/roc-calibration#7', 'nlp/seq2seq-beam#2']
+            ['nlp/seq2seq-beam#2', 'ml/roc-calibration#7']
             >>> library.similar(answer[0], k=1)[0].article
             'nlp/seq2seq-beam'
 
@@ -437,7 +437,7 @@ class Library(IndexedLibrary):
 
         Examples:
             >>> sorted(library.why("cosine similarity", "ir/cosine#1").words)
-            ['cosine', 'similarity']
+            ['"cosine similarity"', 'cosine', 'similarity']
 
         """
         left, right = self.query_text(query), self.query_text(other)

@@ -49,7 +49,8 @@ def test_pointing_at_a_symbol(open_page: Open, defined: str) -> None:
     """Shows the meaning with its sentence; the box may be pointed at; elsewhere it closes."""
     page = open_page(f"{defined}/equation?name=descent%232")
     eta(page, ".one .formula").hover(force=True)
-    assert meaning(page).startswith("η noise level of a measurement (elsewhere: learning rate)")
+    elsewhere = "(elsewhere in this article: learning rate)"
+    assert meaning(page).startswith(f"η noise level of a measurement {elsewhere}")
     assert "Let η be the noise level" in meaning(page)
     assert page.locator(".pointed").count() == 1
     page.locator("#meaning").hover()

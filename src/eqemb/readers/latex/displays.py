@@ -4,6 +4,7 @@ Works on positions in the expanded text. `display_walk` decides about numbers.
 """
 
 import re
+from bisect import bisect_right
 from dataclasses import dataclass, field
 
 from eqemb.formula.latex_pieces import join_latex, one_line
@@ -137,9 +138,22 @@ def count_displays(text: str, start: int = 0, end: int | None = None) -> int:
 
 
 #: The author left it out, or shows it as code.
-_UNREAD_ENVIRONMENT = re.compile(
-    r"\\begin\{(comment|verbatim\*?|lstlisting)\}.*?\\end\{\1\}", re.DOTALL
-)
+_UNREAD_ENVIRONMENT = re.compile(r"\\begin\{(comment|verbatim\*?|lstlisting)\}")
+
+
+def _unread_spans(text: str, start: int) -> list[tuple[int, int]]:
+    """Where such environments are; the end of each name is looked for once if it is missing."""
+    spans: list[tuple[int, int]] = []
+    unclosed: set[str] = set()
+    while match := _UNREAD_ENVIRONMENT.search(text, start):
+        start, name = match.end(), match[1]
+        end = -1 if name in unclosed else text.find(f"\\end{{{name}}}", start)
+        if end < 0:
+            unclosed.add(name)
+        else:
+            start = end + len(f"\\end{{{name}}}")
+            spans.append((match.start(), start))
+    return spans
 
 
 def find_openings(text: str, start: int) -> list[int]:
@@ -147,11 +161,17 @@ def find_openings(text: str, start: int) -> list[int]:
 
     Those in a definition are left out: they are opened where it is used.
     """
-    unread = [match.span() for match in _UNREAD_ENVIRONMENT.finditer(text, start)]
+    unread = _unread_spans(text, start)
+    begins = [low for low, _ in unread]
+
+    def is_read(position: int) -> bool:
+        before = bisect_right(begins, position)
+        return before == 0 or position >= unread[before - 1][1]
+
     return [
         match.end() - 1
         for match in _SOURCE_OPENING.finditer(text, start)
-        if not any(low <= match.start() < high for low, high in unread)
+        if is_read(match.start())
         and not _COMMENT_OR_DEFINITION.search(text[max(0, match.start() - 200) : match.start()])
     ]
 

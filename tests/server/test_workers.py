@@ -4,7 +4,6 @@ import asyncio
 import json
 import shutil
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from eqemb.server.service import Page, Service
 from eqemb.server.workers import WorkerPool
 from server.clients import make_client
 from synthetic import paper
+from timing import assert_quick
 
 
 def test_a_slow_request_does_not_block_others(folder: Path) -> None:
@@ -193,9 +193,8 @@ def test_etags_depend_on_all_code_of_the_server() -> None:
 def test_commands_are_removed_from_messages(folder: Path, message: str, public: str) -> None:
     """In linear time."""
     pool = WorkerPool(folder)
-    began = time.perf_counter()
+    assert_quick(lambda: pool.public_message(message), 1)
     assert pool.public_message(message) == public
-    assert time.perf_counter() - began < 1
 
 
 def test_a_library_without_an_index_is_rejected(tmp_path: Path) -> None:

@@ -1,11 +1,10 @@
 """Definitions beside the main clause."""
 
-import time
-
 import pytest
 
 from eqemb.symbols import find_definitions
 from symbol_texts import article, defined
+from timing import assert_linear
 
 
 @pytest.mark.parametrize(
@@ -82,10 +81,6 @@ def test_an_aside_is_less_sure_than_a_clause() -> None:
 )  # fmt: skip
 def test_time_is_linear(piece: str) -> None:
     """Four times the text takes about four times as long."""
-    seconds = []
-    for size in (4_000, 16_000):
-        made = article(piece * (size // len(piece)))
-        start = time.process_time()
-        find_definitions(made)
-        seconds.append(time.process_time() - start)
-    assert seconds[1] < 10 * seconds[0] + 0.1
+    assert_linear(
+        lambda size: article(piece * (size // len(piece))), find_definitions, (4_000, 16_000)
+    )

@@ -1,7 +1,5 @@
 """Definitions of symbols in made-up sentences."""
 
-import time
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,6 +7,7 @@ from hypothesis import strategies as st
 from eqemb.article import EQUATION_MARK
 from eqemb.symbols import Definition, find_definitions
 from symbol_texts import article, defined
+from timing import assert_linear
 
 E = EQUATION_MARK
 
@@ -253,10 +252,8 @@ def test_any_text_is_read(pieces: list[str]) -> None:
 )  # fmt: skip
 def test_time_is_linear(piece: str) -> None:
     """A text four times as long takes about four times as long, whatever it repeats."""
-    seconds = []
-    for size in (4_000, 16_000):
-        made = article("the " + piece * (size // len(piece)) + " $x$ is the input.")
-        start = time.process_time()
-        find_definitions(made)
-        seconds.append(time.process_time() - start)
-    assert seconds[1] < 10 * seconds[0] + 0.1
+    assert_linear(
+        lambda size: article("the " + piece * (size // len(piece)) + " $x$ is the input."),
+        find_definitions,
+        (4_000, 16_000),
+    )

@@ -1,7 +1,5 @@
 """Symbols of formulas: what is one, which are the same, and what a formula is about."""
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +8,7 @@ from eqemb.formula import layout
 from eqemb.symbols.identifiers import symbols_of
 from eqemb.symbols.model import Symbol
 from eqemb.symbols.terms import read_term
+from timing import assert_linear
 
 
 def latex_of(latex: str, *roles: str) -> list[str]:
@@ -170,10 +169,4 @@ def test_any_text_is_read(latex: str) -> None:
 )
 def test_time_is_linear(left: str, right: str) -> None:
     """A formula four times as long takes about four times as long, however it is nested."""
-    seconds = []
-    for size in (500, 2000):
-        made = layout(left * size + "x" + right * size)
-        start = time.process_time()
-        symbols_of(made)
-        seconds.append(time.process_time() - start)
-    assert seconds[1] < 10 * seconds[0] + 0.1
+    assert_linear(lambda size: layout(left * size + "x" + right * size), symbols_of, (500, 2_000))

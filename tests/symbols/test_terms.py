@@ -1,12 +1,11 @@
 """What a formula is about: the fast reading gives the same as the whole layout."""
 
-import time
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eqemb.symbols.terms import read_term, read_whole
+from timing import assert_linear
 
 FORMULAS = [
     r"x", r"x_i", r"\alpha_{ij}", r"f(x)", r"p(A=a)", r"p(A = a) = q", r"x \in X", r"x, y \in X",
@@ -57,12 +56,4 @@ def test_an_equals_sign_in_arguments_is_not_the_relation() -> None:
 )  # fmt: skip
 def test_time_is_linear(piece: str) -> None:
     """Nothing is tried twice: a formula four times as long takes about four times as long."""
-    seconds = []
-    for size in (500, 2000):
-        tries = []
-        for _ in range(3):
-            start = time.process_time()
-            read_term.__wrapped__(piece * size)
-            tries.append(time.process_time() - start)
-        seconds.append(min(tries))
-    assert seconds[1] < 10 * seconds[0] + 0.1
+    assert_linear(piece.__mul__, read_term, (500, 2_000))

@@ -1,10 +1,9 @@
 r"""Markdown with faults: what is not closed or stray, and that every display is accounted for."""
 
-import time
-
 import pytest
 
 from markdown_documents import KRAMDOWN, read
+from timing import assert_linear
 
 
 def account(text: str) -> tuple[list[str], int, int]:
@@ -82,14 +81,7 @@ def test_lines_after_a_comment_keep_their_numbers() -> None:
 )
 def test_time_grows_with_the_size(begin: str, part: str, end: str) -> None:
     """Four times the size takes far less than sixteen times the time."""
-
-    def seconds(count: int) -> float:
-        text = f"$$a=b$$\n\n{begin}{part * count}{end}\n"
-        start = time.process_time()
-        read(text)
-        return time.process_time() - start
-
-    assert min(seconds(40_000) for _ in range(2)) < 8 * max(seconds(10_000), 0.05)
+    assert_linear(lambda count: f"$$a=b$$\n\n{begin}{part * count}{end}\n", read, (10_000, 40_000))
 
 
 def test_a_stray_dollar_sign_opens_no_display() -> None:

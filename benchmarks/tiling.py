@@ -447,10 +447,13 @@ class PartFiles:
         stems = np.repeat(np.arange(len(pointers) - 1), np.diff(pointers))
         shape = (copies.count, len(base.equations)), (copies.count, len(pointers) - 1)
         by_equation, by_stem = (self._random.uniform(*SHAKEN, s).astype(np.float32) for s in shape)
+        if self._part == 0:
+            by_equation[0] = by_stem[0] = 1  # the base itself
 
         def shaken(values: Array, copy: int, stem: Array, owner: Array) -> Array:
             made = values * by_equation[copy].take(owner) * by_stem[copy].take(stem)
-            return np.minimum(made, np.float32(MOST_IMPACT)).astype(np.float16)
+            limited: Array = np.minimum(made, np.float32(MOST_IMPACT)).astype(np.float16)
+            return limited
 
         made = copies.terms.spread(np.float16, lambda copy: shaken(impacts, copy, stems, owners))
         np.save(self._folder / "terms.weights.npy", made)

@@ -64,8 +64,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tiled_copies import Base
 from tiled_records import open_tiled
-from tiling import Base, make_tiled
+from tiling import make_tiled
 
 from eqemb.corpus.vocabulary import STOP_WORDS
 from eqemb.facade.library import Library

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from tiling import Base, rename
+from tiled_copies import Base, rename
 
 from eqemb.article import Article, Equation
 from eqemb.index.postings import load_array

@@ -50,6 +50,7 @@ LAZY_MODULES = {"eqemb.facade.library", "eqemb.server.app"}
 
 #: Packages that any module may import inside a function: they are slow to import or optional.
 HEAVY = {
+    "faiss",
     "fastapi",
     "filelock",
     "gensim",

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from eqemb.index.approximate import ApproximateIndex, Coverage, Header
+from eqemb.index.approximate import ApproximateIndex, Coverage, Header, needs_index
 from eqemb.index.postings import create_array
 from eqemb.index.vector_index import Floats, VectorIndex
+from eqemb.index.vectors import VectorSpace
 from eqemb.storage.array_file import file_hash
 from eqemb.storage.atomic import new_folder, write_json
 
@@ -70,8 +72,39 @@ def build_approximate(
     return header
 
 
+def update_approximate(
+    space: VectorSpace, watch: Callable[[str, str], object] = lambda _stage, _state: None
+) -> None:
+    """Build the approximate indexes of a library that is large, where they do not cover it.
+
+    Nothing is built where FAISS is not installed. `watch` is called with the stage, one for each
+    index, and its state, which is in the end the size and the recall.
+    """
+    for name in approximate_needed(space):
+        folder, parts = space.approximate_folder(name), space.parts(name)
+        header = build_approximate(
+            folder,
+            VectorIndex([vectors for _, vectors in parts]),
+            [segment for segment, _ in parts],
+            space.word_vectors if name == "contexts" else None,
+            report=partial(watch, f"nearest {name}"),
+        )
+        size = sum(path.stat().st_size for path in folder.iterdir())
+        watch(f"nearest {name}", f"{header.rows:,} rows, {size / 1e6:,.0f} MB, {header.recalls}")
+
+
+def approximate_needed(space: VectorSpace) -> list[str]:
+    """Return which vectors of a library need an approximate index that they do not have."""
+    names = ["contexts", "types"] if space.has_types else ["contexts"]
+    return [
+        name
+        for name in names
+        if needs_index(space.approximate_folder(name), [part for part, _ in space.parts(name)])
+    ]
+
+
 def _one_thread() -> None:
-    import faiss  # noqa: PLC0415
+    import faiss
 
     faiss.omp_set_num_threads(1)  # of the calling thread
 
@@ -88,7 +121,7 @@ def _padded(vectors: NDArray[Any]) -> Floats:
 
 def _train(vectors: VectorIndex) -> Any:
     """Return an empty index, trained on a sample of the vectors."""
-    import faiss  # noqa: PLC0415
+    import faiss
 
     count = list_count(len(vectors))
     random = np.random.default_rng(_SEED)
@@ -157,7 +190,7 @@ def _encode(
 
 def _write_lists(place: Path, index: Any, lists: NDArray[np.int32]) -> None:
     """Write lists.bin and lists.npy from codes.npy, and remove it."""
-    import faiss  # noqa: PLC0415
+    import faiss
 
     codes = np.load(place / "codes.npy", mmap_mode="r")
     order = np.argsort(lists, kind="stable")
@@ -186,7 +219,7 @@ def _write_lists(place: Path, index: Any, lists: NDArray[np.int32]) -> None:
 
 def _packed(packer: Any, codes: NDArray[np.uint8], space: int) -> NDArray[np.uint8]:
     """Return codes in the blocks that FAISS's fast scan reads, filled up with zeros."""
-    import faiss  # noqa: PLC0415
+    import faiss
 
     flat = np.zeros((space, codes.shape[1]), np.uint8)
     flat[: len(codes)] = codes
@@ -198,7 +231,7 @@ def _packed(packer: Any, codes: NDArray[np.uint8], space: int) -> NDArray[np.uin
 
 def _save(place: Path, vectors: VectorIndex, covered: list[Coverage], lists: int) -> Header:
     """Write the header of an index that is not measured yet."""
-    import faiss  # noqa: PLC0415
+    import faiss
 
     files = {name: file_hash(place / name) for name in ("lists.npy", "quantiser.faiss")}
     files["lists.bin"] = str((place / "lists.bin").stat().st_size)

@@ -111,7 +111,7 @@ def _one_thread() -> None:
 
 def list_count(rows: int) -> int:
     """Return the number of lists for so many rows, a power of two near 1.5 times its root."""
-    return int(2 ** max(0, round(math.log2(1.5 * math.sqrt(max(rows, 1))))))
+    return int(2 ** round(math.log2(1.5 * math.sqrt(max(rows, 1)))))
 
 
 def _padded(vectors: NDArray[Any]) -> Floats:
@@ -221,10 +221,11 @@ def _packed(packer: Any, codes: NDArray[np.uint8], space: int) -> NDArray[np.uin
     """Return codes in the blocks that FAISS's fast scan reads, filled up with zeros."""
     import faiss
 
-    flat = np.zeros((space, codes.shape[1]), np.uint8)
-    flat[: len(codes)] = codes
-    packed = np.zeros((space // _PER_CODE_BLOCK, packer.block_size), np.uint8)
-    for block, own in zip(packed, flat.reshape(len(packed), -1), strict=True):
+    blocks = space // _PER_CODE_BLOCK
+    flat = np.zeros((blocks, _PER_CODE_BLOCK * codes.shape[1]), np.uint8)
+    flat.ravel()[: codes.size] = codes.ravel()
+    packed = np.zeros((blocks, packer.block_size), np.uint8)
+    for block, own in zip(packed, flat, strict=True):
         packer.pack_all(faiss.swig_ptr(own), faiss.swig_ptr(block))
     return packed
 

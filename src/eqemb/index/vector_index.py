@@ -56,9 +56,10 @@ class VectorIndex:
         """Return the vectors of some rows."""
         wanted = np.asarray(numbers, np.int64)
         found = np.empty((len(wanted), self.dim), np.float32)
-        places = np.searchsorted(self._starts, wanted, "right") - 1
-        for place in np.unique(places).tolist():
-            here = np.flatnonzero(places == place)
+        order = np.argsort(wanted, kind="stable")
+        ends = np.searchsorted(wanted[order], self._starts)
+        for place in np.flatnonzero(np.diff(ends)).tolist():
+            here = order[ends[place] : ends[place + 1]]
             found[here] = self.parts[place][wanted[here] - self._starts[place]]
         return found
 

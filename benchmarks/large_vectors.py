@@ -6,10 +6,11 @@ LIBRARY is a real library with a model. Vectors like its contexts are made (`syn
 says how), and compared with the real ones: cosines with the nearest rows, and recall by the number
 of lists that are read, for equally many vectors. For each size, in processes of their own:
 
-- *build*: seconds by stage, the largest anonymous memory, and bytes on disk; vectors are in segments
-  of 32,000, as in a library;
-- *ask*: 500 vectors of rows and 500 of words of the model, one after the other and by two threads at
-  once; p50 and p99 of the ten nearest and of a thousand, with all rows and with filters, memory
+- *build*: seconds by stage, the largest anonymous memory, and bytes on disk; vectors are in
+  segments of 32,000, as in a library;
+- *ask*: 500 vectors of rows and 500 of words of the model, one after the other and by two threads
+  at once; p50 and p99 of the ten nearest and of a thousand by the clock, and of CPU time (which
+  other work on the machine does not change), with all rows and with filters; memory
   (anonymous, and pages of files), and recall against exact search (200 queries). *cold* is after
   the system has dropped the pages of the files. Up to a million rows, FAISS's flat and HNSW indexes
   are measured too.

@@ -94,13 +94,18 @@ def test_equal_vectors_come_in_order_and_zeros_never(built: Path) -> None:
     assert len(index.nearest(np.zeros(DIM, np.float32), 10)[0]) == 0
 
 
-def test_the_same_vectors_give_the_same_bytes(built: Path, tmp_path: Path) -> None:
+def test_the_same_vectors_give_the_same_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """With one thread or three, and however they are split into segments."""
+    monkeypatch.setattr(approximate_build, "_BLOCK", 700)  # several for each thread
+    made = []
     for threads in (1, 3):
-        folder = tmp_path / str(threads)
         parts = np.split(VECTORS, [100 * threads, 5_000])
+        folder = tmp_path / str(threads)
         build_approximate(folder, VectorIndex(parts), SEGMENTS, clustered(500, seed=2), threads)
-        assert files(folder) == files(built)
+        made.append(files(folder))
+    assert made[0] == made[1]
 
 
 @pytest.mark.parametrize("share", [0.5, 0.05, 0.0])
@@ -249,7 +254,7 @@ def test_an_index_is_due_when_many_rows_are_not_covered(
     assert covered_rows(Header.load(built), more) == COUNT
 
 
-@pytest.mark.parametrize(("count", "dim"), [(101, 5), (40, 3), (17, 1)])
+@pytest.mark.parametrize(("count", "dim"), [(101, 5), (40, 3), (9, 1)])
 def test_odd_and_tiny_indexes_can_be_built(tmp_path: Path, count: int, dim: int) -> None:
     """Any dimension, and fewer vectors than a codebook has entries."""
     vectors = clustered(count, dim)

@@ -32,6 +32,7 @@ _QUERIES = 200  # of each kind, to choose by, and as many others to measure with
 _BLOCK = 16_384  # rows
 _PER_LIST = 50  # vectors of the sample for each list
 _ITERATIONS = 10
+_BITS = 4  # of the code of two dimensions
 _PER_CODE_BLOCK = 32  # codes are stored in blocks of so many, as FAISS's fast scan reads them
 _ALIGNMENT = 64
 _FIRST = 10  # recall is that of the first ten
@@ -129,6 +130,7 @@ def _train(vectors: VectorIndex) -> Any:
     rows = np.sort(random.choice(len(vectors), size, replace=False))
     sample = _padded(vectors.rows(rows))
     dim = sample.shape[1]
+    sample = np.resize(sample, (max(len(sample), 1 << _BITS), dim))  # as many as a codebook has
     means = faiss.Kmeans(
         dim,
         count,
@@ -140,7 +142,7 @@ def _train(vectors: VectorIndex) -> Any:
     means.train(sample)
     coarse = faiss.IndexFlatL2(dim)
     coarse.add(means.centroids)
-    index = faiss.IndexIVFPQFastScan(coarse, dim, count, dim // 2, 4)
+    index = faiss.IndexIVFPQFastScan(coarse, dim, count, dim // 2, _BITS)
     index.by_residual = False  # one table of distances for each query instead of each list
     index.cp.seed = index.pq.cp.seed = _SEED
     index.pq.cp.min_points_per_centroid = 1

@@ -85,6 +85,7 @@ EXTRA_OF = {
 }
 #: Distributions whose import name is another one.
 IMPORT_NAMES = {
+    "faiss-cpu": "faiss",
     "umap-learn": "umap",
     "math-core": "math_core",
     "PyStemmer": "Stemmer",

@@ -33,9 +33,10 @@ from eqemb.index.postings import load_array, top_k
 from eqemb.index.vector_index import Floats, Mask, VectorIndex
 from eqemb.storage.array_file import file_hash
 
-#: Rows from which a library gets an approximate index: an exact search takes about 20 ms there. On
-#: two shared cores it took 13 ms for 250,000 rows, 27 ms for 500,000 and 55 ms for a million.
-LEAST_ROWS = 400_000
+#: Rows from which a library gets an approximate index: an exact search of 100 dimensions takes 20 ms
+#: of CPU time there (2.0 ms for 100,000 rows; 20.4 ms for a million, 55 ms by the clock while other
+#: work took most of two cores).
+LEAST_ROWS = 1_000_000
 #: Rows after the covered ones, searched exactly, from which the index is built again.
 MOST_UNCOVERED = 200_000
 #: Up to so many allowed rows are compared exactly.

@@ -36,7 +36,7 @@ _BITS = 4  # of the code of two dimensions
 _PER_CODE_BLOCK = 32  # codes are stored in blocks of so many, as FAISS's fast scan reads them
 _ALIGNMENT = 64
 _FIRST = 10  # recall is that of the first ten
-_TOLERANCE = 1e-6  # of cosines that were summed in another order
+_COSINE_TOLERANCE = 1e-6  # of cosines that were summed in another order
 
 Queries = dict[str, tuple[Floats, NDArray[np.int64]]]
 Report = Callable[[str], object]
@@ -328,4 +328,4 @@ def _recall(index: ApproximateIndex, vector: Floats, own: int, least: float, pro
     cosines = cosines[rows != own][:_FIRST]
     if least <= 0:  # fewer than ten rows have a positive cosine
         return 1.0
-    return float((cosines >= least - _TOLERANCE).sum()) / _FIRST
+    return float((cosines >= least - _COSINE_TOLERANCE).sum()) / _FIRST

@@ -28,6 +28,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ from eqemb.index.approximate_build import build_approximate, list_count
 from eqemb.index.vector_index import Floats, VectorIndex
 
 SEGMENT, EXACT_SIZE, SEED = 32_000, 1_000_000, 7
-Nearest = Callable[[Floats, int], NDArray[np.int64]]
+Nearest = Callable[[Floats, int], object]
 
 
 def main() -> None:
@@ -214,10 +215,7 @@ def ask(work: Path) -> None:
     show("  memory before", _memory_text())
     index = ApproximateIndex(exact.parts, work / "ann", rows)
     queries, _ = make_queries(work, rows, 600, SEED + 1)
-
-    def nearest(vector: Floats, count: int) -> NDArray[Any]:
-        return index.nearest(vector, count)[0]
-
+    nearest = index.nearest
     drop_pages(work)
     show("  cold, nearest 10", _times(nearest, queries[:200], 10))
     for count in (10, 1_000):
@@ -228,23 +226,18 @@ def ask(work: Path) -> None:
     _show_recall(index, exact, work, "", (10, 1_000))
     for share in (0.5, 0.005):
         mask = np.random.default_rng(SEED).random(rows) < share
-        some = lambda vector, count, mask=mask: index.nearest(vector, count, mask)[0]  # noqa: E731
+        some = partial(index.nearest, mask=mask)
         show(f"  nearest 10 of {share:.1%}", _times(some, queries[:200], 10))
         _show_recall(index, exact, work, f"of {share:.1%}", (10,), mask)
+    few = 50 if rows <= EXACT_SIZE else 10
+    show("  exact, nearest 10", _times(exact.top, queries[:few], 10))
     if rows <= EXACT_SIZE:
         _ask_others(exact, queries, work)
-    else:
-        some = lambda vector, count: exact.top(vector, count)[0]  # noqa: E731
-        show("  exact, nearest 10", _times(some, queries[:10], 10))
 
 
 def _ask_others(exact: VectorIndex, queries: Floats, work: Path) -> None:
     import faiss
 
-    def top(vector: Floats, count: int) -> NDArray[Any]:
-        return exact.top(vector, count)[0]
-
-    show("  exact, nearest 10", _times(top, queries[:50], 10))
     table = np.concatenate(exact.parts)
     asked, own = make_queries(work, len(exact), 200, SEED + 2)
     wanted = exact_nearest(exact, asked, 11)
@@ -259,14 +252,17 @@ def _ask_others(exact: VectorIndex, queries: Floats, work: Path) -> None:
         for reach in (64, 256) if "HNSW" in name else (0,):
             if reach:
                 made.hnsw.efSearch = reach
-            search = lambda vector, count, made=made: made.search(vector[None], count)[1][0]  # noqa: E731
-            times = _times(search, queries[:100], 10)
+            times = _times(partial(_search_one, made), queries[:100], 10)
             found = made.search(asked, 11)[0]
             share = _mean_recall(found, wanted, own, 10)
             more = f"; CPU {built:.0f} s to build, {memory()['RssAnon'] - before:,.0f} MB"
             show(f"  {name}{f' ef {reach}' if reach else ''}", times, share, more)
         faiss.omp_set_num_threads(os.cpu_count() or 1)
         del made
+
+
+def _search_one(index: Any, vector: Floats, count: int) -> Any:
+    return index.search(vector[None], count)
 
 
 def _show_recall(
@@ -278,8 +274,9 @@ def _show_recall(
     mask: NDArray[np.bool_] | None = None,
 ) -> None:
     asked, own = make_queries(work, len(index), 200, SEED + 2)
+    has_own = own >= 0
     if mask is not None:
-        own = np.where(mask[own] & (own >= 0), own, -1)
+        has_own &= mask[own]
         starts = np.cumsum([0, *map(len, exact.parts)])
         exact = VectorIndex(
             [part[mask[at : at + len(part)]] for at, part in zip(starts, exact.parts, strict=False)]
@@ -287,17 +284,19 @@ def _show_recall(
     wanted = exact_nearest(exact, asked, max(counts) + 1)
     for count in counts:
         found = [index.nearest(vector, count + 1, mask)[1] for vector in asked]
-        show(f"  recall@{count:,} {what}", _mean_recall(found, wanted, own, count))
+        show(f"  recall@{count:,} {what}", _mean_recall(found, wanted, own, count, has_own))
 
 
-def _mean_recall(found: Any, wanted: Floats, own: NDArray[Any], count: int) -> str:
-    """Return the recall of rows and of words as text."""
-    shares = np.array(
-        [
-            recall(one, all_, count, has_own=row >= 0)
-            for one, all_, row in zip(found, wanted, own.tolist(), strict=True)
-        ]
-    )
+def _mean_recall(
+    found: Any,
+    wanted: Floats,
+    own: NDArray[Any],
+    count: int,
+    has_own: NDArray[np.bool_] | None = None,
+) -> str:
+    """Return the recall of rows and of words as text; `has_own` says which find themselves."""
+    each = zip(found, wanted, own >= 0 if has_own is None else has_own, strict=True)
+    shares = np.array([recall(one, every, count, has_own=bool(has)) for one, every, has in each])
     return f"rows {shares[own >= 0].mean():.3f}, words {shares[own < 0].mean():.3f}"
 
 

@@ -23,6 +23,7 @@ import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,9 +34,9 @@ from eqemb.index.postings import load_array, top_k
 from eqemb.index.vector_index import Floats, Mask, VectorIndex
 from eqemb.storage.array_file import file_hash
 
-#: Rows from which a library gets an approximate index: an exact search of 100 dimensions takes 20 ms
-#: of CPU time there (2.0 ms for 100,000 rows; 20.4 ms for a million, 55 ms by the clock while other
-#: work took most of two cores).
+#: Rows from which a library gets an approximate index. There an exact search takes 22 ms on one
+#: thread, and 2.3 ms for 100,000 rows (100 dimensions, `benchmarks/search.py`); more while other
+#: work takes the memory's bandwidth (55 ms by the clock).
 LEAST_ROWS = 1_000_000
 #: Rows after the covered ones, searched exactly, from which the index is built again.
 MOST_UNCOVERED = 200_000
@@ -144,7 +145,8 @@ class ApproximateIndex(VectorIndex):
         allowed = self._allowed(mask)
         if allowed is not None and np.count_nonzero(allowed) <= FEW_ROWS:
             return self._best(np.flatnonzero(allowed), vector, count)
-        found = self._candidates(vector, count, allowed, probes or self.header.probes)
+        chosen = self._live_filter if mask is None else self._filter(allowed)
+        found = self._candidates(vector, count, chosen, probes or self.header.probes)
         rows, cosines = self._best(found, vector, count)
         if self.covered == len(self):
             return rows, cosines
@@ -154,30 +156,36 @@ class ApproximateIndex(VectorIndex):
         return rows[order], cosines[order]
 
     def _candidates(
-        self, vector: NDArray[Any], count: int, allowed: Mask | None, probes: int
+        self, vector: NDArray[Any], count: int, chosen: "_Filter | None", probes: int
     ) -> Rows:
         """Return the rows of the short list, in order.
 
-        With a mask more lists are read, until there are enough rows.
+        With a filter more lists are read, until there are enough rows.
         """
-        wanted, selector = short_list(count), None
-        enough = min(count, self.covered)
-        if allowed is not None or self.covered < self.header.rows:
-            inside = np.zeros(self.header.rows, bool)
-            inside[: self.covered] = True if allowed is None else allowed[: self.covered]
-            among = int(np.count_nonzero(inside))
-            if not among:
-                return np.empty(0, np.int64)
-            enough = min(count, among)
-            probes = math.ceil(probes * math.sqrt(self.header.rows / among))
-            selector = np.packbits(inside, bitorder="little")
+        among = self.covered if chosen is None else chosen.rows
+        if not among:
+            return np.empty(0, np.int64)
+        probes = math.ceil(probes * math.sqrt(self.header.rows / among))
+        bits = None if chosen is None else chosen.bits
         while True:
             probes = min(probes, self.header.lists)
-            found = self._lists.search(vector, wanted, probes, selector)
+            found = self._lists.search(vector, short_list(count), probes, bits)
             found = found[(found >= 0) & (found < self.covered)]
-            if len(found) >= enough or probes == self.header.lists:
+            if len(found) >= min(count, among) or probes == self.header.lists:
                 return np.sort(found)
             probes *= 4
+
+    def _filter(self, allowed: Mask | None) -> "_Filter | None":
+        """Return the filter of the index for a mask; None if all of its rows are allowed."""
+        if allowed is None and self.covered == self.header.rows:
+            return None
+        inside = np.zeros(self.header.rows, bool)  # rows after the covered ones are others now
+        inside[: self.covered] = True if allowed is None else allowed[: self.covered]
+        return _Filter(int(np.count_nonzero(inside)), np.packbits(inside, bitorder="little"))
+
+    @cached_property
+    def _live_filter(self) -> "_Filter | None":
+        return self._filter(self._live())
 
     def _best(self, rows: Rows, vector: NDArray[Any], count: int) -> Found:
         """Return the best of some rows, which are in order."""
@@ -192,6 +200,13 @@ class ApproximateIndex(VectorIndex):
             cosines[~allowed[self.covered :]] = 0
         best = top_k(cosines, count)
         return best + self.covered, cosines[best]
+
+
+class _Filter(NamedTuple):
+    """The rows of an index that may be returned."""
+
+    rows: int
+    bits: NDArray[np.uint8]
 
 
 def short_list(count: int) -> int:

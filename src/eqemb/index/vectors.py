@@ -269,7 +269,7 @@ class VectorSpace:
     @cached_property
     def types(self) -> VectorIndex | None:
         """For each equation type its own vector; None where the model has none."""
-        return self._open("types", self._live_types) if self.has_types else None
+        return self._open("types", lambda: self._live_types) if self.has_types else None
 
     @property
     def has_types(self) -> bool:
@@ -295,6 +295,7 @@ class VectorSpace:
             live if any(part.live is not None for part in self._segments) else lambda: None,
         )
 
+    @cached_property
     def _live_types(self) -> Mask:
         """Which types have equations in the library."""
         parts = [part.equations_per_type > 0 for part in self._segments]

@@ -34,9 +34,9 @@ from eqemb.index.postings import load_array, top_k
 from eqemb.index.vector_index import Floats, Mask, VectorIndex
 from eqemb.storage.array_file import file_hash
 
-#: Rows from which a library gets an approximate index. There an exact search takes 22 ms on one
-#: thread, and 2.3 ms for 100,000 rows (100 dimensions, `benchmarks/search.py`); more while other
-#: work takes the memory's bandwidth (55 ms by the clock).
+#: Rows from which a library gets an approximate index. There an exact search takes 21.5 ms of CPU
+#: time, and 2.0 ms for 100,000 rows (100 dimensions, `benchmarks/large_vectors.py`); on two cores
+#: with much other work, 70 ms by the clock.
 LEAST_ROWS = 1_000_000
 #: Rows after the covered ones, searched exactly, from which the index is built again.
 MOST_UNCOVERED = 200_000

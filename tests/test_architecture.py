@@ -50,6 +50,7 @@ LAZY_MODULES = {"eqemb.facade.library", "eqemb.server.app"}
 
 #: Packages that any module may import inside a function: they are slow to import or optional.
 HEAVY = {
+    "faiss",
     "fastapi",
     "filelock",
     "gensim",
@@ -84,6 +85,7 @@ EXTRA_OF = {
 }
 #: Distributions whose import name is another one.
 IMPORT_NAMES = {
+    "faiss-cpu": "faiss",
     "umap-learn": "umap",
     "math-core": "math_core",
     "PyStemmer": "Stemmer",

@@ -23,8 +23,10 @@ from typing import Any
 from eqemb.errors import UsageError
 from eqemb.facade.map_update import carry_map
 from eqemb.facade.model import INDEXING, READING, ModelPlan, Watch
+from eqemb.index.approximate_build import update_approximate
 from eqemb.index.build import INDEXER, build_vectors
 from eqemb.index.segments import has_index, open_index
+from eqemb.index.vectors import VectorSpace
 from eqemb.library.executor import WorkerLimits
 from eqemb.library.generations import OpenLibrary, make_folder, read_state, switch
 from eqemb.library.ingest import (
@@ -205,7 +207,9 @@ def index_vectors(generation: Path, watch: Watch) -> None:
             def report(done: int, of: int) -> None:
                 watch(INDEXING, f"vectors of segment {done + 1:,} of {of:,}")
 
-            build_vectors(place, model, open_index(library), report)
+            segments = open_index(library)
+            build_vectors(place, model, segments, report)
+            update_approximate(VectorSpace(segments, place), watch)
     replace(manifest, vectors=name).save(generation)
 
 

@@ -13,7 +13,7 @@ from eqemb.facade.retrain import retrain_model
 from eqemb.facade.sync import update_library
 from eqemb.facade.update import add_papers, compact_library, remove_articles
 from eqemb.facade.use import use_model
-from eqemb.library.generations import OpenLibrary
+from eqemb.library.generations import APPROXIMATE, OpenLibrary
 from eqemb.library.ingest import resolve_paths
 from eqemb.library.segments import segment_folder
 from eqemb.models.embeddings import Embeddings, own_model
@@ -157,7 +157,10 @@ def _digests(library: OpenLibrary) -> dict[str, list[bytes]]:
 
 
 def _index_files(library: OpenLibrary) -> dict[str, Path]:
-    """Return the files of the index and of vectors."""
+    """Return the files of the index and of vectors.
+
+    Approximate indexes are left out: whether there are any depends on what is installed.
+    """
     places = {
         f"segments/{part.name}": segment_folder(library.home, part.name) / "index"
         for part in library.manifest.segments
@@ -168,5 +171,5 @@ def _index_files(library: OpenLibrary) -> dict[str, Path]:
         f"{name}/{path.relative_to(place).as_posix()}": path
         for name, place in places.items()
         for path in place.rglob("*")
-        if path.is_file()
+        if path.is_file() and path.relative_to(place).parts[0] != APPROXIMATE
     }

@@ -23,10 +23,12 @@ from eqemb.facade.build import (
     switch_generation,
 )
 from eqemb.facade.model import INDEXING, Watch, count_unknown
+from eqemb.index.approximate_build import approximate_needed
 from eqemb.index.build import INDEXER, indexer_of, segments_to_index
 from eqemb.index.segments import has_index, open_index
 from eqemb.index.stemming import stem
 from eqemb.index.text_index import TextIndex
+from eqemb.index.vectors import VectorSpace
 from eqemb.library.article_names import resolve_article
 from eqemb.library.database import LibraryRecords
 from eqemb.library.executor import WorkerLimits
@@ -444,7 +446,7 @@ def compact_library(
             merged = {place for places in ranges for place in places}
             ranges += [places for places in segments_to_index(old) if places.start not in merged]
             ranges.sort(key=lambda places: places.start)
-        if not ranges:
+        if not ranges and not _lacks_approximate(old):
             return Compaction(len(before), len(before), 0)
         generation = begin_generation(folder, [*old.steps, {"step": "compact"}], resume=resume)
         manifest = rewrite(generation, ranges, old.manifest, indexer, watch)
@@ -457,3 +459,12 @@ def compact_library(
         switch_generation(folder, generation)
     removed = sum(len(part.removed) for part in before)
     return Compaction(len(before), len(manifest.segments), removed)
+
+
+def _lacks_approximate(library: OpenLibrary) -> bool:
+    """Whether a large library lacks an approximate index that can be built here."""
+    name = library.manifest.vectors
+    if not name or not has_index(library):
+        return False
+    space = VectorSpace(open_index(library), library.home / "vectors" / name)
+    return bool(approximate_needed(space))

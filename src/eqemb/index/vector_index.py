@@ -1,12 +1,11 @@
 """Nearest vectors: the interface that search calls, and an exact implementation of it.
 
 `VectorIndex` holds normalised vectors as rows of matrices, one for each segment, usually
-memory-mapped. It multiplies them with a query, so that results are exact. An approximate index can
-replace it by offering the same methods.
+memory-mapped. It multiplies them with a query, so that results are exact. `approximate` replaces
+`nearest` for large libraries.
 """
 
-from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from eqemb.index.postings import top_k
 
 Floats = NDArray[np.float32]
+Mask = NDArray[np.bool_]
 
 
 def normalise(vectors: NDArray[Any]) -> Floats:
@@ -28,10 +28,21 @@ def normalise(vectors: NDArray[Any]) -> Floats:
 class VectorIndex:
     """Exact cosine search over normalised vectors."""
 
-    def __init__(self, parts: Sequence[NDArray[Any]]) -> None:
-        """Each matrix has a vector of length one, or of zeros, in each row; rows count on."""
+    def __init__(
+        self,
+        parts: Sequence[NDArray[Any]],
+        live: Callable[[], Mask | None] = lambda: None,
+        note: str = "",
+    ) -> None:
+        """Each matrix has a vector of length one, or of zeros, in each row; rows count on.
+
+        `live` says which rows are in the library, None if all are. `note` says why a large library
+        is searched exactly.
+        """
         self.parts = [*parts] or [np.empty((0, 0), np.float32)]
-        self._starts = np.cumsum([0, *map(len, self.parts)]).tolist()
+        self.note = note
+        self._live = live
+        self._starts = np.cumsum([0, *map(len, self.parts)])
 
     def __len__(self) -> int:
         return int(self._starts[-1])
@@ -41,27 +52,32 @@ class VectorIndex:
         """The dimension of the vectors."""
         return int(self.parts[0].shape[1])
 
-    def rows(self, numbers: Sequence[int]) -> Floats:
+    def rows(self, numbers: Sequence[int] | NDArray[Any]) -> Floats:
         """Return the vectors of some rows."""
-        found = np.empty((len(numbers), self.dim), np.float32)
-        for at, number in enumerate(numbers):
-            part = bisect_right(self._starts, number) - 1
-            found[at] = self.parts[part][number - self._starts[part]]
+        wanted = np.asarray(numbers, np.int64)
+        found = np.empty((len(wanted), self.dim), np.float32)
+        order = np.argsort(wanted, kind="stable")
+        ends = np.searchsorted(wanted[order], self._starts)
+        for place in np.flatnonzero(np.diff(ends)).tolist():
+            here = order[ends[place] : ends[place + 1]]
+            found[here] = self.parts[place][wanted[here] - self._starts[place]]
         return found
 
-    def dot(self, vector: NDArray[Any]) -> Floats:
-        """Return the dot product of every row with a vector.
+    def dot(self, vector: NDArray[Any], start: int = 0) -> Floats:
+        """Return the dot product of every row, or of those from `start` on, with a vector.
 
         The result for a row does not depend on the rows around it, as it does with `@`: BLAS sums
         the last rows of a matrix in another order.
         """
-        return np.concatenate([np.einsum("ij,j->i", part, vector) for part in self.parts])
+        parts = zip(self._starts.tolist(), self.parts, strict=False)
+        rest = [part[max(0, start - first) :] for first, part in parts]
+        return np.concatenate([np.einsum("ij,j->i", part, vector) for part in rest])
 
     def scores_of(self, rows: NDArray[Any], vector: NDArray[Any]) -> Floats:
         """Return the cosines of some rows with a vector, as `scores` has them."""
-        if len(self.parts) > 1 or 2 * len(rows) > len(self):
+        if 2 * len(rows) > len(self):
             return self.scores(vector).take(rows)
-        found: Floats = np.einsum("ij,j->i", self.parts[0][rows], vector)
+        found: Floats = np.einsum("ij,j->i", self.rows(rows), vector)
         return np.maximum(found, 0, out=found)
 
     def scores(self, vector: NDArray[Any]) -> Floats:
@@ -70,7 +86,7 @@ class VectorIndex:
         return np.maximum(cosines, 0, out=cosines)
 
     def top(
-        self, vector: NDArray[Any], k: int, mask: NDArray[np.bool_] | None = None
+        self, vector: NDArray[Any], k: int, mask: Mask | None = None
     ) -> tuple[NDArray[np.int64], Floats]:
         """Return the rows with the k largest positive cosines, best first, and the cosines.
 
@@ -81,6 +97,24 @@ class VectorIndex:
             scores = np.where(mask, scores, np.float32(0))
         best = top_k(scores, k)
         return best.astype(np.int64), scores[best]
+
+    def nearest(
+        self, vector: NDArray[Any], count: int, mask: Mask | None = None
+    ) -> tuple[NDArray[np.int64], Floats]:
+        """Return the rows with the largest positive cosines, best first, and the cosines.
+
+        As `top`, without rows that were removed from the library. In a large library this is
+        approximate.
+        """
+        return self.top(vector, count, self._allowed(mask))
+
+    def _allowed(self, mask: Mask | None) -> Mask | None:
+        """Return which rows of a mask are in the library; None if all are."""
+        live = self._live()
+        if mask is None or live is None:
+            return live if mask is None else mask
+        found: Mask = mask & live
+        return found
 
 
 class CentredIndex:

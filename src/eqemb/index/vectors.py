@@ -8,6 +8,7 @@
     SEGMENT/contexts.npy  for each equation the mean vector of the words around it, normalised
     SEGMENT/types.npy     for each equation type its vector, normalised
     SEGMENT/equations.npy for each type its row among the model's equations, -1 where it has none
+    ann/                  in large libraries, approximate indexes of contexts and of types
 
 Any model with word vectors gives contexts. A model with unit vectors (EqEmb-U, EqEmb-H) gives
 types as the sums of their units. A model with equation vectors alone (EqEmb) gives types, with
@@ -29,13 +30,15 @@ from eqemb.errors import UsageError
 from eqemb.formula import Layout
 from eqemb.formula.shapes import key
 from eqemb.formula.tree import unit_type
+from eqemb.index.approximate import Coverage, open_vectors
 from eqemb.index.postings import Array, Keys, create_array, hash_texts, load_array
 from eqemb.index.segments import IndexSegment, IndexSegments
 from eqemb.index.stemming import stem
 from eqemb.index.text_index import TextIndex
 from eqemb.index.text_segment import TextSegment
-from eqemb.index.vector_index import VectorIndex, normalise
+from eqemb.index.vector_index import Mask, VectorIndex, normalise
 from eqemb.library.database import Records
+from eqemb.library.generations import APPROXIMATE
 from eqemb.models.embeddings import Embeddings
 from eqemb.models.pooling import UnitVectors
 
@@ -261,15 +264,42 @@ class VectorSpace:
     @cached_property
     def contexts(self) -> VectorIndex:
         """For each equation the words around it."""
-        return VectorIndex([self._load(part, "contexts") for part in self._segments])
+        return self._open("contexts", lambda: self._segments.live)
 
     @cached_property
     def types(self) -> VectorIndex | None:
         """For each equation type its own vector; None where the model has none."""
+        return self._open("types", lambda: self._live_types) if self.has_types else None
+
+    @property
+    def has_types(self) -> bool:
+        """Whether the model gives vectors to equation types."""
         first = self._segments[0].name if len(self._segments) else ""
-        if not (self._folder / first / "types.npy").exists():
-            return None
-        return VectorIndex([self._load(part, "types") for part in self._segments])
+        return (self._folder / first / "types.npy").exists()
+
+    def parts(self, name: str) -> list[tuple[Coverage, Array]]:
+        """Return the vectors of each segment: `name` is contexts, or types."""
+        loaded = ((part.name, self._load(part, name)) for part in self._segments)
+        return [(Coverage(segment, len(vectors)), vectors) for segment, vectors in loaded]
+
+    def approximate_folder(self, name: str) -> Path:
+        """Return the folder of the approximate index of contexts, or of types."""
+        return self._folder / APPROXIMATE / name
+
+    def _open(self, name: str, live: Callable[[], Mask]) -> VectorIndex:
+        parts = self.parts(name)
+        return open_vectors(
+            [vectors for _, vectors in parts],
+            [segment for segment, _ in parts],
+            self.approximate_folder(name),
+            live if any(part.live is not None for part in self._segments) else lambda: None,
+        )
+
+    @cached_property
+    def _live_types(self) -> Mask:
+        """Which types have equations in the library."""
+        parts = [part.equations_per_type > 0 for part in self._segments]
+        return np.concatenate([np.empty(0, bool), *parts])
 
     @cached_property
     def equation_rows(self) -> NDArray[np.int64]:
@@ -295,6 +325,11 @@ class VectorSpace:
     def dim(self) -> int:
         """The dimension of the vectors."""
         return self._words.dim
+
+    @property
+    def word_vectors(self) -> Floats:
+        """The vectors of the model's words."""
+        return self._words.vectors
 
     def has_word(self, word: str) -> bool:
         """Whether the model has a vector for a word."""

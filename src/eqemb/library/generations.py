@@ -35,6 +35,8 @@ from eqemb.storage.atomic import sync_folder, to_json, write_atomically
 from eqemb.storage.locks import hold, remove_unheld
 
 #: The end of the names of folders that are being removed.
+#: The folder of approximate indexes among the vectors of segments.
+APPROXIMATE = "ann"
 _GONE = ".gone"
 REBUILD = "rebuild the library in another folder"
 #: Errors that reading a damaged file raises.
@@ -288,7 +290,7 @@ def remove_leftovers(folder: Path) -> None:
     _remove_others(folder / "segments", segments)
     _remove_others(folder / "vectors", vectors)
     for name in vectors - {""}:
-        _remove_others(folder / "vectors" / name, segments)
+        _remove_others(folder / "vectors" / name, segments | {APPROXIMATE})
 
 
 def _remove_others(folder: Path, names: set[str]) -> None:

@@ -58,7 +58,8 @@ from eqemb.index.stemming import stem
 from eqemb.index.structure import StructureMatches
 from eqemb.index.text import FIELDS
 from eqemb.models import workspace
-from eqemb.search.engine import TOPIC_TYPES, TOPIC_WORDS, Search
+from eqemb.search.engine import Search
+from eqemb.search.scoring import TOPIC_TYPES, TOPIC_WORDS
 from eqemb.search.typed_equation import EquationQuery
 from eqemb.storage.atomic import to_json, write_atomically
 
@@ -230,7 +231,8 @@ class HeldOut:
             of_type[types] = found.likeness[places]
             total = of_type[search.types]
         else:
-            total = sum(search.weigh_equation(asked, search.present, self._weights).values())
+            parts = search.weigh_equation(asked, search.present, self._weights)
+            total = np.sum(list(parts.values()), axis=0)
         return np.asarray(total, np.float64)[self._rows]
 
 

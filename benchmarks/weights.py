@@ -31,7 +31,7 @@ from eqemb.facade.library import Library
 from eqemb.formula import layout
 from eqemb.index import text
 from eqemb.models import workspace
-from eqemb.search import combination, engine
+from eqemb.search import combination, scoring
 from eqemb.search.engine import Search
 from eqemb.search.typed_equation import EquationQuery
 
@@ -190,8 +190,8 @@ def choose_equations(data: Development, start: Settings) -> None:
         kept[topic.query.text] = asked, found, {p: s[data.rows] for p, s in parts.items()}
 
     def judge(settings: Settings) -> float:
-        engine.TOPIC_TYPES = int(settings["kin"])
-        engine.TOPIC_TRUST = int(settings["trust"])
+        scoring.TOPIC_TYPES = int(settings["kin"])
+        scoring.TOPIC_TRUST = int(settings["trust"])
 
         def scores(query: Query) -> Any:
             asked, found, parts = kept[query.text]
@@ -213,9 +213,9 @@ def standing() -> tuple[Settings, Settings]:
         "meaning": combination.WORD_PARTS["meaning"],
     }
     equation: Settings = {
-        "kin": engine.TOPIC_TYPES,
-        "topic": engine.TOPIC_WORDS,
-        "trust": engine.TOPIC_TRUST,
+        "kin": scoring.TOPIC_TYPES,
+        "topic": scoring.TOPIC_WORDS,
+        "trust": scoring.TOPIC_TRUST,
     }
     return words, equation | {
         part: combination.EQUATION_PARTS[part] for part in ("words", "meaning")

@@ -77,10 +77,10 @@ def test_a_phrase_finds_its_acronym(library: Library, monkeypatch: pytest.Monkey
     assert "three" in {hit.article for hit in library.search("generative adversarial network")}
     found = library.search("long short-term memory")
     assert {hit.article for hit in found} == {"six", "seven"}
-    terms = {term.word: len(term.owners) for term in library.engine.text.terms(("generative",))}
+    terms = {term.word: len(term) for term in library.engine.text.terms(("generative",))}
     assert terms == {"generative": 2}  # a word alone has no acronym
     whole = ("generative", "adversarial", "network")
-    terms = {term.word: len(term.owners) for term in library.engine.text.terms(whole)}
+    terms = {term.word: len(term) for term in library.engine.text.terms(whole)}
     assert terms == {"generative": 3, "adversarial": 4, "network": 4}
 
 

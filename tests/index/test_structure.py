@@ -28,8 +28,8 @@ from eqemb.index.structure import (
     OVERLAP,
     StructureIndex,
     StructureMatches,
-    index_structure,
 )
+from eqemb.index.structure_writer import index_structure
 from eqemb.library.database import Records
 from eqemb.library.rows import from_article
 from few_articles import DEMO
@@ -424,9 +424,11 @@ def test_the_best_types_are_those_of_a_full_sort(
     for at, is_allowed in copies:
         keys.append(names[at % len(names)])
         estimate.append(of_key[keys[-1]] if is_allowed else 0.0)
-    index = cast("StructureIndex", SimpleNamespace(_segments=SimpleNamespace(
+    index = cast("StructureIndex", SimpleNamespace(segments=SimpleNamespace(
         type_keys=np.array(keys, np.uint64))))  # fmt: skip
-    found = StructureIndex._best(index, np.array(estimate, np.float32), count)
+    scores = np.array(estimate, np.float32)
+    some = np.flatnonzero(scores > 0)
+    found = some[StructureIndex._best(index, some, scores[some], count)]
     ranked = sorted((-value, number) for number, value in of_key.items() if value > 0)
     assert [keys[kind] for kind in found.tolist()] == [number for _, number in ranked[:count]]
     assert [estimate[kind] for kind in found.tolist()] == [-value for value, _ in ranked[:count]]

@@ -11,8 +11,9 @@ from eqemb.facade.build import build_library
 from eqemb.facade.library import Library
 from eqemb.facade.update import remove_articles
 from eqemb.formula import layout
+from eqemb.index.definitions import best_fits
 from eqemb.index.worked_numbers import states_numbers
-from eqemb.search.defined import defined_part, meaning_weights, named_symbol
+from eqemb.search.defined import defined_equations, meaning_weights, named_symbol
 from eqemb.search.query import parse_query
 
 #: Far enough from an equation that a word is not in its context.
@@ -64,13 +65,12 @@ def library(papers: Path) -> Iterator[Library]:
 def defined(library: Library, query: str) -> dict[str, float]:
     """Return the equations with a score by definitions."""
     engine = library.engine
-    found = defined_part(engine.definitions, engine.text, parse_query(query))
+    found = defined_equations(engine.definitions, engine.text, parse_query(query))
     names = list(library.records.equation_names())
-    if not found:
+    if found is None:
         return {}
-    return {
-        names[at]: float(found["definitions"][at]) for at in np.flatnonzero(found["definitions"])
-    }
+    fits = best_fits(*found, engine.every)
+    return {names[at]: float(fits[at]) for at in np.flatnonzero(fits)}
 
 
 def test_words_find_an_equation_by_the_meaning_of_its_symbol(library: Library) -> None:

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from eqemb.article import read_tokens
@@ -253,8 +254,14 @@ def test_phrases_match_the_text(tmp_path: Path) -> None:
                 near = stems[max(low, place - CONTEXT_REACH) : min(high, place + CONTEXT_REACH)]
                 runs = range(len(near) - length + 1)
                 expected.append(any(near[run : run + length] == list(phrase) for run in runs))
-            assert text._has_stems(phrase).tolist() == expected
-    assert not text._has_stems((0, 1) * 200).any()
+            wanted = np.flatnonzero(expected).tolist()
+            found = text.match_phrase(phrase)
+            assert found[0].tolist() == wanted
+            some = np.arange(len(expected))[::2]  # a selection reads only the contexts of its own
+            within = text.match_phrase_within(phrase, some)
+            assert within[0].tolist() == [at for at in wanted if at % 2 == 0]
+            assert within[1].tolist() == found[1][np.isin(found[0], some)].tolist()
+    assert not len(text.match_phrase((0, 1) * 200)[0])
 
 
 def test_a_formula_among_words(library: Library) -> None:

@@ -63,8 +63,11 @@ def initials(word: str) -> str:
     return "".join(part[:1] for part in word.split("-"))
 
 
-def definitions(parts: Sequence[DefiningText], word: str) -> list[Phrase]:
-    """Return what a word stands for: the phrases, as stems, that several articles define it by."""
+def definitions(parts: Sequence[DefiningText], word: str, most: int | None = None) -> list[Phrase]:
+    """Return what a word stands for: the phrases, as stems, that several articles define it by.
+
+    With `most`, at most about so many places of the word are looked at in each segment.
+    """
     letters = stem(word)
     if not MIN_ACRONYM <= len(letters) <= MAX_LETTERS or not letters.isalpha():
         return []
@@ -77,7 +80,7 @@ def definitions(parts: Sequence[DefiningText], word: str) -> list[Phrase]:
         if row < 0:
             continue
         found: dict[tuple[int, Phrase], None] = {}
-        for article, before in _words_before(part, row, len(letters) + _MAX_SKIPPED):
+        for article, before in _words_before(part, row, len(letters) + _MAX_SKIPPED, most):
             if (phrase := _defining(before, letters)) is not None:
                 found[article, phrase] = None
         counts.update(phrase for _, phrase in found)
@@ -86,9 +89,13 @@ def definitions(parts: Sequence[DefiningText], word: str) -> list[Phrase]:
     return sorted(phrase for phrase, count in counts.items() if count >= least)
 
 
-def _words_before(part: DefiningText, row: int, count: int) -> list[tuple[int, list[str]]]:
+def _words_before(
+    part: DefiningText, row: int, count: int, most: int | None
+) -> list[tuple[int, list[str]]]:
     """Return the words before each occurrence of a stem that may define it, with the article."""
     positions, letters = part.positions(row), part.stems[row]
+    if most is not None:
+        positions = positions[:: -(-len(positions) // most) or 1]
     if not len(part.article_bounds):
         return []
     lows, highs = part.article_bounds.T

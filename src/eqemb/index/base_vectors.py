@@ -62,9 +62,10 @@ class BaseVectors:
             ]
         )
 
-    def like_equation(self, made: Layout) -> Floats:
-        """Return the cosine of every type with an equation; negative ones as 0."""
-        return self._types.scores(self._model.equation_vector(read_canonical(made.canonical())))
+    def like_equation(self, made: Layout, types: NDArray[Any] | None = None) -> Floats:
+        """Return the cosine of every type, or of some, with an equation; negative ones as 0."""
+        vector = self._model.equation_vector(read_canonical(made.canonical()))
+        return self._types.scores(vector) if types is None else self._types.scores_of(types, vector)
 
     def like_words(self, words: Iterable[str]) -> Floats | None:
         """Return the cosine of every type with words; None where the model knows none."""
@@ -76,7 +77,7 @@ class BaseVectors:
     ) -> Floats | None:
         """Return the cosine of wanted equations with words, 0 for others; None as `like_words`.
 
-        `types` are the types of all equations.
+        `types` are the types of the equations.
         """
         vector = self._words_vector(words)
         if not vector.any():

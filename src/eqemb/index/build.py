@@ -5,10 +5,10 @@
     types.*          the types by their keys, and the equations of each type
     index.json       the version of the index, and the hashes of the other files
 
-The other files are written by `text`, `structure`, `definitions`, `renderings`, `base_vectors` and
-`vectors`. The index of a segment is a pure function of its records. Texts are processed in batches,
-so that memory grows with distinct words and shapes (and by a few numbers for each equation). All
-files are read memory-mapped.
+The other files are written by `text`, `structure_writer`, `definitions`, `renderings`,
+`base_vectors`, `windows` and `vectors`. The index of a segment is a pure function of its records.
+Texts are processed in batches, so that memory grows with distinct words and shapes (and by a few
+numbers for each equation). All files are read memory-mapped.
 """
 
 import json
@@ -23,14 +23,15 @@ import numpy as np
 from eqemb.article import read_tokens
 from eqemb.errors import EqembError
 from eqemb.index.definitions import index_definitions
-from eqemb.index.postings import KeyedPostingsWriter
+from eqemb.index.postings import KeyedPostingsWriter, load_array
 from eqemb.index.renderings import has_renderings, index_renderings, rendering_code
 from eqemb.index.segments import IndexSegments, has_index
 from eqemb.index.stemming import stem
-from eqemb.index.structure import index_structure
-from eqemb.index.text import index_text
+from eqemb.index.structure_writer import index_structure
+from eqemb.index.text import BM25_K1, index_text
 from eqemb.index.text_index import TextIndex
 from eqemb.index.vectors import mean_vectors, write_segment, write_space
+from eqemb.index.windows import write_windows
 from eqemb.library.database import Records
 from eqemb.library.generations import OpenLibrary
 from eqemb.library.segments import Indexer, segment_folder
@@ -44,6 +45,9 @@ INDEX_VERSION = 12
 #: computed again by `eqemb compact`. 9 and 8 have no words and normal forms of formulas, and no
 #: meanings of symbols, which are then found in the article again; 8 lacks some definitions, too.
 READABLE_VERSIONS = frozenset({8, 9})
+#: Equations from which the words of a segment have windows on disk. Those of smaller ones are found
+#: when they are asked for.
+WINDOWS_FROM = 100_000
 
 
 def build_index(records: Records, folder: Path) -> None:
@@ -54,11 +58,19 @@ def build_index(records: Records, folder: Path) -> None:
     index_structure(records, folder)
     index_definitions(records, folder)
     index_renderings(records, folder)
+    index_windows(folder)
     _finish(folder)
 
 
 #: Computes the index of a new segment.
 INDEXER = Indexer(f"{INDEX_VERSION} {rendering_code()}", build_index)
+
+
+def index_windows(folder: Path) -> None:
+    """Write the windows of the words of a large segment, from its other files."""
+    equations = len(load_array(folder, "equations"))
+    if equations >= WINDOWS_FROM:
+        write_windows(folder, "terms", equations, BM25_K1 + 1)
 
 
 def indexer_of(library: OpenLibrary) -> Indexer | None:

@@ -37,9 +37,11 @@ from eqemb.index.postings import (
     Postings,
     PostingsWriter,
     TextList,
+    expand_ranges,
     in_every,
     load_array,
 )
+from eqemb.index.scope import Scope
 from eqemb.index.segments import IndexSegment, IndexSegments
 from eqemb.index.stemming import STOP_STEMS, stem
 from eqemb.library.database import Records
@@ -47,6 +49,9 @@ from eqemb.symbols import Definition, Glossary, Meaning, Symbol, probability
 
 #: Definitions that are less sure are not indexed.
 MIN_INDEXED = 0.3
+#: In a large library the best definitions of each segment count, and a word that this many times
+#: more definitions have finds none of them alone.
+_MOST_DEFINITIONS, _COMMON_FACTOR = 500, 10
 
 
 class IndexedDefinition(NamedTuple):
@@ -194,20 +199,46 @@ class DefinitionIndex:
         """Return the definitions of a symbol, in the order of the library."""
         return [found for part in self._parts for found in part.of_symbol(key)]
 
-    def equations_with(
+    def fitting_equations(
         self, weights: Mapping[str, float], symbols: Iterable[str] = ()
-    ) -> NDArray[np.float32]:
-        """Return for every equation how well the definition of one of its symbols fits words.
+    ) -> tuple[Array, Array]:
+        """Return equations with a symbol whose definition fits words, and how well it does.
+
+        An equation may be there several times.
 
         Args:
             weights: The stems of the words, and how much each counts.
             symbols: Keys of symbols; given some, only definitions of these count.
 
         The share of the words that the definition has, squared (so that one word of two is little),
-        times the root of the share of its own words that are asked for, times how sure it is.
+        times the root of the share of its own words that are asked for, times how sure it is. In a
+        large library, definitions that have only the most common of the words are left out.
         """
-        parts = [part.equations_with(weights, list(symbols)) for part in self._parts]
-        return np.concatenate([np.empty(0, np.float32), *parts])
+        most = _MOST_DEFINITIONS if self._segments.is_large else None
+        rows, fits = [np.empty(0, np.int64)], [np.empty(0, np.float32)]
+        for segment, part in zip(self._segments, self._parts, strict=True):
+            own, fit = part.fitting_equations(weights, list(symbols), most)
+            rows.append(own + segment.first_equation)
+            fits.append(fit)
+        return np.concatenate(rows), np.concatenate(fits)
+
+    def equations_with(
+        self,
+        weights: Mapping[str, float],
+        symbols: Iterable[str] = (),
+        scope: Scope | None = None,
+    ) -> NDArray[np.float32]:
+        """Return for every equation of a scope how well the definition of a symbol fits words."""
+        scope = scope or Scope(self._segments.equation_count)
+        return best_fits(*self.fitting_equations(weights, symbols), scope)
+
+
+def best_fits(rows: Array, fits: Array, scope: Scope) -> NDArray[np.float32]:
+    """Return for every equation of a scope the best of its fits."""
+    found = np.zeros(len(scope), np.float32)
+    places, there = scope.places_among(rows)
+    np.maximum.at(found, places, fits[there])
+    return found
 
 
 class SegmentDefinitions:
@@ -273,29 +304,51 @@ class SegmentDefinitions:
         """Yield the definitions of a symbol."""
         yield from self._read(self._symbols.owners(key))
 
-    def equations_with(self, weights: Mapping[str, float], symbols: list[str]) -> Array:
-        """Return for every equation of the segment how well a definition fits words."""
-        found = np.zeros(len(self._segment), np.float32)
-        covered = np.zeros(len(self._places), np.float32)
-        matched = np.zeros(len(self._places), np.float32)
-        for text, weight in weights.items():
-            owners = self._words.owners(text)
-            covered[owners] += np.float32(weight)
-            matched[owners] += 1
+    def fitting_equations(
+        self, weights: Mapping[str, float], symbols: list[str], most: int | None
+    ) -> tuple[Array, Array]:
+        """Return equations of the segment and how well a definition fits; some several times."""
+        rows, covered, matched = self._with_any(weights, most)
         if symbols:
-            named = np.zeros(len(covered), bool)
-            for key in symbols:
-                named[self._symbols.owners(key)] = True
-            covered[~named] = 0
-        rows = np.flatnonzero(covered)
+            named = np.unique(np.concatenate([self._symbols.owners(key) for key in symbols]))
+            is_named = np.isin(rows, named)
+            rows, covered, matched = rows[is_named], covered[is_named], matched[is_named]
         total = np.float32(sum(weights.values()))
-        fits = (covered[rows] / total) ** 2 * np.sqrt(matched[rows] / self._sizes[rows])
-        for row, fit in zip(rows.tolist(), fits.tolist(), strict=True):
-            equations, sure = self._equations.of(row)
-            found[equations] = np.maximum(found[equations], np.float32(fit) * sure)
+        fits = (covered / total) ** 2 * np.sqrt(matched / self._sizes[rows])
+        if most is not None and len(rows) > most:
+            best = np.argpartition(fits, len(rows) - most)[len(rows) - most :]
+            rows, fits = rows[best], fits[best]
+        starts = self._equations.pointers[rows]
+        counts = self._equations.pointers[rows + 1] - starts
+        at = expand_ranges(starts, counts)
+        equations = self._equations.owners[at]
+        found = np.repeat(fits, counts) * self._equations.weights[at]
         if self._segment.live is not None:  # else the part would count though nothing has it
-            found[~self._segment.live] = 0
-        return found
+            live = self._segment.live[equations]
+            equations, found = equations[live], found[live]
+        return equations, found
+
+    def _with_any(
+        self, weights: Mapping[str, float], most: int | None
+    ) -> tuple[Array, Array, Array]:
+        """Return the definitions with some of the stems: their weight there, and how many.
+
+        With `most`, those that have none but stems of many more definitions are left out.
+        """
+        lists = [self._words.owners(text) for text in weights]
+        least = min(map(len, filter(len, lists)), default=0)
+        rare = [
+            some for some in lists if most is None or len(some) <= max(_COMMON_FACTOR * most, least)
+        ]
+        rows = np.unique(np.concatenate([np.empty(0, np.int32), *rare]))
+        covered, matched = np.zeros((2, len(rows)), np.float32)
+        for some, weight in zip(lists, weights.values(), strict=True):
+            if len(some):
+                at = np.minimum(np.searchsorted(some, rows), len(some) - 1)
+                has = some[at] == rows
+                covered[has] += np.float32(weight)
+                matched[has] += 1
+        return rows, covered, matched
 
     @cached_property
     def _equations(self) -> Postings:

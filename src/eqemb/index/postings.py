@@ -58,6 +58,13 @@ def top_k(scores: Array, count: int) -> Array:
     return order
 
 
+def expand_ranges(starts: Array, sizes: Array) -> Array:
+    """Return the numbers of all ranges, given where each starts and its size, one by one."""
+    begins = np.cumsum(sizes) - sizes
+    found: Array = np.repeat(starts - begins, sizes) + np.arange(int(sizes.sum()))
+    return found
+
+
 def in_every(owners: Iterable[Array], count: int) -> Array:
     """Return a mask of the `count` owners that are in every one of the given lists."""
     have, wanted = np.zeros(count, np.int32), 0

@@ -20,6 +20,9 @@ from eqemb.library.database import Records
 from eqemb.library.generations import OpenLibrary
 from eqemb.library.segments import Segment, segment_folder
 
+#: Equations from which a library is large: a query then scores a selection of them (`candidates`).
+LARGE_FROM = 1_000_000
+
 Mask = NDArray[np.bool_]
 
 
@@ -80,6 +83,10 @@ class IndexSegment:
         """How many equations of the library each type has in the segment."""
         types = self.types if self.live is None else self.types[self.live]
         return np.bincount(types, minlength=len(self.type_keys)).astype(np.int32)
+
+    def is_live(self, kind: int) -> bool:
+        """Whether a type has equations in the library."""
+        return self.live is None or bool(self.equations_per_type[kind])
 
     def only_live(self, types: Array) -> Array:
         """Return those of the types that have equations in the library."""
@@ -166,6 +173,8 @@ class IndexSegments(Sequence[IndexSegment]):
             equations += len(part)
             types += len(part.type_keys)
         self.equation_count, self.type_count = equations, types
+        self.is_large = equations >= LARGE_FROM
+        """Whether a query scores a selection of the equations instead of all."""
         self._equation_starts = [part.first_equation for part in self._parts]
         self._type_starts = [part.first_type for part in self._parts]
 
@@ -184,6 +193,11 @@ class IndexSegments(Sequence[IndexSegment]):
         """Return the segment of a type, and its number there."""
         part = self._parts[bisect_right(self._type_starts, number) - 1]
         return part, number - part.first_type
+
+    def is_live_type(self, number: int) -> bool:
+        """Whether a type has equations in the library."""
+        part, own = self.of_type(number)
+        return part.is_live(own)
 
     # ------------------------------------------------------------ equations
 

@@ -17,11 +17,9 @@ normal form (`normal_view`). How rare a unit is, is a sum over the segments, and
 the keys of types, so that segments do not affect answers. NumPy only.
 """
 
-from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -42,12 +40,10 @@ from eqemb.formula.likeness import (
 from eqemb.formula.pattern import OutOfStepsError, Pattern, is_pattern, is_wildcard, read_pattern
 from eqemb.formula.shapes import form, key, shapes
 from eqemb.index import families
-from eqemb.index.alignment import AlignmentIndex, AlignmentWriter
-from eqemb.index.base_vectors import BaseVectorWriter
-from eqemb.index.normal_view import NormalQuery, NormalWriter, open_normal_view, read_query
+from eqemb.index.alignment import AlignmentIndex
+from eqemb.index.normal_view import NormalQuery, open_normal_view, read_query
 from eqemb.index.overlap import (
     Features,
-    count_equations,
     rarity,
     total_sizes,
     unit_overlap,
@@ -56,18 +52,12 @@ from eqemb.index.overlap import (
 from eqemb.index.postings import (
     Array,
     KeyedPostings,
-    KeyedPostingsWriter,
     Keys,
-    Postings,
-    PostingsWriter,
     hash_texts,
     in_every,
-    load_array,
 )
-from eqemb.index.segments import IndexSegment, IndexSegments, write_types
+from eqemb.index.segments import IndexSegment, IndexSegments
 from eqemb.index.shared_pairs import shared_pairs
-from eqemb.index.worked_numbers import WorkedNumbersWriter
-from eqemb.library.database import Records
 
 #: Equations whose units and shapes a query may read: units that nearly all have tell little.
 MAX_EQUATIONS = 2_000_000
@@ -98,52 +88,6 @@ class StructureMatches(NamedTuple):
     """What was not searched; empty if everything was."""
 
 
-# ------------------------------------------------------------ writing
-
-
-def index_structure(records: Records, folder: Path) -> None:
-    """Index the structure of every type of a segment into `folder`; equations.npy is there."""
-    alignment, units = AlignmentWriter(folder), PostingsWriter(folder, "units")
-    keys = KeyedPostingsWriter(folder, "shapes")
-    symbols = KeyedPostingsWriter(folder, "symbols")
-    # here, since they read the same trees
-    base, worked = BaseVectorWriter(folder), WorkedNumbersWriter(folder)
-    normal = NormalWriter(folder)
-    types, forms = array("Q"), array("Q")
-    own: list[tuple[int, ...]] = []
-    near: list[list[int]] = []
-    for number, canonical, blob in records.types():
-        made = read_canonical(canonical)
-        found, counts = np.unique(np.frombuffer(blob, np.int32), return_counts=True)
-        units.add(found, np.full(len(found), number), counts)
-        parts = shapes(made)
-        keys.add(number, {"\t".join(shape): n for shape, n in parts.items()})
-        symbols.add(number, Counter(bare_tag(node.tag) for node in made.nodes()))
-        alignment.add(outline(made))
-        base.add(made, parts)
-        worked.add(made)
-        normal.add(made)
-        types.append(key(canonical))
-        forms.append(key(form(made)))
-        own.append(families.family_keys(made))
-        near.append(families.near_keys(made, parts))
-    units.write(records.unit_count())
-    Keys.write(folder, "units", hash_texts(records.unit_names()))
-    keys.write()
-    symbols.write()
-    alignment.close()
-    base.close()
-    worked.close()
-    equations = load_array(folder, "equations")[:, 2]
-    write_types(folder, np.frombuffer(types, np.uint64), equations)
-    Keys.write(folder, "forms", np.frombuffer(forms, np.uint64))
-    families.write_families(folder, own, near)
-    per_type = np.bincount(equations, minlength=len(types))
-    for name in ("units", "shapes"):
-        np.save(folder / f"{name}.sizes.npy", count_equations(Postings(folder, name), per_type))
-    normal.close(per_type)
-
-
 # ------------------------------------------------------------ reading
 
 
@@ -166,7 +110,7 @@ class StructureIndex:
     """The structure index of a library, opened for reading; types are numbered as in it."""
 
     def __init__(self, segments: IndexSegments) -> None:
-        self._segments = segments
+        self.segments = segments
         self._features = {
             name: [Features(part, name) for part in segments] for name in ("units", "shapes")
         }
@@ -178,19 +122,19 @@ class StructureIndex:
             self._features["normal"] = self.normal.features
 
     def __len__(self) -> int:
-        return self._segments.type_count
+        return self.segments.type_count
 
     @cached_property
     def families(self) -> families.FamilyIndex:
         """Which types are of one family."""
-        return families.FamilyIndex(self._segments, self._alignment)
+        return families.FamilyIndex(self.segments, self._alignment)
 
     def rewritten(self, made: Layout) -> Array:
         """Return the rows of the equations that are equal to an equation in normal form."""
         if self.normal is None:
             return np.empty(0, np.int64)
         types = self.normal.equal(read_query(made.canonical()).key).tolist()
-        return self._segments.equations_of(types)
+        return self.segments.equations_of(types)
 
     def shared_pairs(self, types: Sequence[int]) -> Array:
         """Return how many joined symbols each two of the types share, from 0 to 1."""
@@ -198,7 +142,7 @@ class StructureIndex:
 
     @cached_property
     def _forms(self) -> list[Keys]:
-        return [Keys(part.folder, "forms") for part in self._segments]
+        return [Keys(part.folder, "forms") for part in self.segments]
 
     def _of_segment(self, types: Array, segment: IndexSegment) -> Array:
         """Return the part of an array of types that belongs to a segment."""
@@ -216,7 +160,7 @@ class StructureIndex:
         plain = (unit for unit in piece.units() if not any(tag[:2] == "M!" for tag in unit))
         units = hash_texts({"\t".join(unit): None for unit in plain} if len(tags) > 1 else ())
         found = np.zeros(len(self), bool)
-        for segment in self._segments:
+        for segment in self.segments:
             number, mask = segment.number, self._of_segment(found, segment)
             owners = [self._symbols[number].owners(tag) for tag in set(tags)]
             part = self._features["units"][number]
@@ -234,7 +178,7 @@ class StructureIndex:
 
     def layout(self, kind: int) -> Layout:
         """Return the layout of a type."""
-        segment, own = self._segments.of_type(int(kind))
+        segment, own = self.segments.of_type(int(kind))
         return read_canonical(segment.records.canonical(own))
 
     def shared_units(self, types: Sequence[int], units: Counter[str]) -> list[tuple[int, int]]:
@@ -242,7 +186,7 @@ class StructureIndex:
         keys, counts = hash_texts(units), list(units.values())
         rows: dict[int, dict[int, int]] = {}
         found = []
-        for segment, ids in units_of_types(self._segments, types):
+        for segment, ids in units_of_types(self.segments, types):
             if segment.number not in rows:
                 known = self._features["units"][segment.number].find_all(keys).tolist()
                 rows[segment.number] = dict(zip(known, counts, strict=True))
@@ -270,10 +214,7 @@ class StructureIndex:
         if is_pattern(made):
             return self._match_pattern(made, allowed, count)
         normal = None if self.normal is None else read_query(made.canonical())
-        estimate = self._estimate(made, normal)
-        if allowed is not None:
-            estimate[~allowed] = 0.0
-        best = self._best(estimate, max(count, MAX_ALIGNED))
+        best, estimate = self._select(made, normal, allowed, max(count, MAX_ALIGNED))
         if not len(best):
             return StructureMatches(np.empty(0, np.int64), np.empty(0), np.empty(0))
         rows = outline(made)
@@ -281,16 +222,16 @@ class StructureIndex:
         cells = np.cumsum(sizes) * min(rows.size, MAX_SYMBOLS)
         aligned = best[: max(16, min(MAX_ALIGNED, int(np.searchsorted(cells, MAX_CELLS))))]
         alike, scores = self._scores(made, rows, normal, aligned)
-        keys = self._segments.type_keys[aligned]
+        keys = self.segments.type_keys[aligned]
         # the equation itself before others with the same score
         same = keys == np.uint64(key(made.canonical()))
-        order = np.lexsort((keys, -estimate[aligned], ~same, -scores))
-        rest = best[len(aligned) :]
+        own, rest = np.split(estimate, [len(aligned)])
+        order = np.lexsort((keys, -own, ~same, -scores))
         ranked = [
-            np.r_[of[order], np.minimum(estimate[rest], of.min(initial=1.0))][:count]
+            np.r_[of[order], np.minimum(rest, of.min(initial=1.0))][:count]
             for of in (scores, alike)
         ]
-        return StructureMatches(np.r_[aligned[order], rest][:count], *ranked)
+        return StructureMatches(np.r_[aligned[order], best[len(aligned) :]][:count], *ranked)
 
     def _scores(
         self, made: Layout, rows: Outline, normal: NormalQuery | None, types: Array
@@ -301,46 +242,91 @@ class StructureIndex:
         """
         alike = self._alignment.likeness(rows, types, inside=True)
         units = Counter("\t".join(unit) for unit in made.units())
-        own = units_of_types(self._segments, types.tolist())
-        shared = unit_overlap(self._segments, self._features["units"], units, own)
+        own = units_of_types(self.segments, types.tolist())
+        shared = unit_overlap(self.segments, self._features["units"], units, own)
         if self.normal is None or normal is None:
             return alike, (1 - OVERLAP) * alike + OVERLAP * shared
         shared = (shared + self.normal.overlap(normal, types)) / 2
         equal = np.isin(types, self.normal.equal(normal.key))
         promising = (1 - OVERLAP) * alike + OVERLAP * shared + equal
-        best = np.lexsort((self._segments.type_keys[types], -promising))[:MAX_ALIGNED_NORMAL]
+        best = np.lexsort((self.segments.type_keys[types], -promising))[:MAX_ALIGNED_NORMAL]
         alike[best] = (alike[best] + self.normal.likeness(normal, types[best])) / 2
         scores = (1 - OVERLAP) * alike + OVERLAP * shared
         scores[equal] = np.maximum(scores[equal], EQUAL_SCORE)
         return alike, scores
 
-    def _best(self, estimate: Array, count: int) -> Array:
-        """Return the types with the largest positive values, each key once, ties by key."""
-        some = np.flatnonzero(estimate > 0)
-        taken = count
-        while len(some) > taken:
+    def _select(
+        self, made: Layout, normal: NormalQuery | None, allowed: Array | None, count: int
+    ) -> tuple[Array, Array]:
+        """Return the types with the largest estimates, best first, and the estimates."""
+        if self.segments.is_large and len(made.nodes()) > 1:
+            some, values = self._estimate_some(made, normal, allowed, count)
+        else:
+            estimate = self._estimate(made, normal)
+            if allowed is not None:
+                estimate[~allowed] = 0.0
+            some = np.flatnonzero(estimate > 0)
             values = estimate[some]
-            least = np.partition(values, len(some) - taken)[len(some) - taken]
-            top = some[values >= least]  # with all ties of the last one
-            if len(np.unique(self._segments.type_keys[top])) >= count:
-                some = top
+        best = self._best(some, values, count)
+        return some[best], values[best]
+
+    def _best(self, some: Array, values: Array, count: int) -> Array:
+        """Return the places of the types with the largest values, each key once, ties by key."""
+        places, taken = np.arange(len(some)), count
+        while len(places) > taken:
+            least = np.partition(values, len(values) - taken)[len(values) - taken]
+            top = np.flatnonzero(values >= least)  # with all ties of the last one
+            if len(np.unique(self.segments.type_keys[some[top]])) >= count:
+                places = top
                 break
             taken *= 2  # several segments have the same types
-        keys, first = np.unique(self._segments.type_keys[some], return_index=True)
-        some = some[first]
-        found: Array = some[np.lexsort((keys, -estimate[some]))][:count]
+        keys, first = np.unique(self.segments.type_keys[some[places]], return_index=True)
+        places = places[first]
+        found: Array = places[np.lexsort((keys, -values[places]))][:count]
         return found
 
-    def _estimate(self, made: Layout, normal: NormalQuery | None = None) -> Array:
-        """Return the share of the query's units and shapes that each type has, from 0 to 1."""
+    def _wanted(self, made: Layout, normal: NormalQuery | None) -> list[_Lookup]:
+        """Return the units and shapes of a query that are looked up."""
         units = Counter("\t".join(unit) for unit in made.units() if not _has_wildcard(unit))
         lookups = [*self._lookups("units", units, 1.0), *self._shapes_of(made, SHAPE_WEIGHT)]
         if normal is not None:
             others = Counter({unit: n for unit, n in normal.units.items() if unit not in units})
             lookups += self._lookups("normal", others, NORMAL_WEIGHT)
+        return list(_within_limit(lookups))
+
+    def _estimate_some(
+        self, made: Layout, normal: NormalQuery | None, allowed: Array | None, count: int
+    ) -> tuple[Array, Array]:
+        """Return the types with the largest estimates, a few times `count`, as `_estimate` does."""
+        from eqemb.index.candidates import Best, WantedFeature, best_types
+
+        lookups = sorted(self._wanted(made, normal), key=lambda lookup: -lookup.weight)
+        total = sum(lookup.weight * lookup.wanted for lookup in lookups) or 1.0
+        nodes = len(made.nodes())
+        penalty = np.float32(QUERY * total), np.float32((1 - QUERY) * total / nodes)
+        best = Best(4 * count, allowed)
+        renamed = [forms.rows(key(form(made))) for forms in self._forms]
+        again = np.empty(0, np.int64)
+        if self.normal is not None and normal is not None:
+            again = np.sort(self.normal.renamed(normal.form))
+        features: list[list[WantedFeature]] = [[] for _ in self.segments]
+        for lookup in lookups:
+            for segment, row, part in self._rows(lookup):
+                feature = (*part.of(row), lookup.wanted, np.float32(lookup.weight))
+                features[segment.number].append(WantedFeature(*feature))
+        for segment, own, some in zip(self.segments, renamed, features, strict=True):
+            first, sizes = segment.first_type, self._alignment.parts[segment.number].sizes
+            low, high = np.searchsorted(again, [first, first + len(sizes)])
+            bonus = segment.only_live(np.r_[own.astype(np.int64), again[low:high] - first])
+            best_types(some, sizes, penalty, bonus, first, best)
+        live = [self.segments.is_live_type(number) for number in best.rows.tolist()]
+        return best.rows[live], best.scores[live]
+
+    def _estimate(self, made: Layout, normal: NormalQuery | None = None) -> Array:
+        """Return the share of the query's units and shapes that each type has, from 0 to 1."""
         scores = np.zeros(len(self), np.float32)
         total = 0.0
-        for lookup in _within_limit(lookups):
+        for lookup in self._wanted(made, normal):
             for segment, row, part in self._rows(lookup):
                 owners, counts = part.of(row)
                 # each owner occurs once; `at` takes a third of the time of += with an index
@@ -357,7 +343,7 @@ class StructureIndex:
         if len(made.nodes()) == 1:  # a single symbol has no unit that another equation has
             scores[self.containing(made)] += np.float32(0.5)
         own = key(form(made))
-        for segment, forms in zip(self._segments, self._forms, strict=True):
+        for segment, forms in zip(self.segments, self._forms, strict=True):
             scores[forms.rows(own) + segment.first_type] += 1.0  # renamings come first
             if segment.live is not None:
                 self._of_segment(scores, segment)[segment.equations_per_type == 0] = 0.0
@@ -374,7 +360,7 @@ class StructureIndex:
         types = self._pattern_candidates(made, pattern)
         if allowed is not None:
             types = types[allowed[types]]
-        keys, first = np.unique(self._segments.type_keys[types], return_index=True)
+        keys, first = np.unique(self.segments.type_keys[types], return_index=True)
         types = types[first]
         estimate = self._estimate(made)
         types = types[np.lexsort((keys, self._alignment.sizes[types], -estimate[types]))]
@@ -419,10 +405,10 @@ class StructureIndex:
             # any letter matches a letter, unless the pattern has nothing else
             others = {tag for tag in pattern.symbols if not is_letter(tag)} or set(pattern.symbols)
             found = np.zeros(len(self), bool)
-            for segment, symbols in zip(self._segments, self._symbols, strict=True):
+            for segment, symbols in zip(self.segments, self._symbols, strict=True):
                 mask = self._of_segment(found, segment)
                 mask[:] = in_every((symbols.owners(tag) for tag in others), len(mask))
-        for segment in self._segments:
+        for segment in self.segments:
             if segment.live is not None:
                 self._of_segment(found, segment)[segment.equations_per_type == 0] = False
         return np.flatnonzero(found)
@@ -437,7 +423,7 @@ class StructureIndex:
         keys = hash_texts(wanted)
         rows = [part.find_all(keys) for part in self._features[name]]
         sizes = total_sizes(self._features[name], keys)
-        weights = (weight * rarity(sizes, self._segments.live_count)).tolist()
+        weights = (weight * rarity(sizes, self.segments.live_count)).tolist()
         for at, (text, size) in enumerate(zip(wanted, sizes.tolist(), strict=True)):
             places = [int(found[at]) for found in rows]
             yield _Lookup(size, name, text, wanted[text], weights[at], places)
@@ -445,7 +431,7 @@ class StructureIndex:
     def _rows(self, lookup: _Lookup) -> Iterator[tuple[IndexSegment, int, Features]]:
         """Yield each segment that has what is looked up, with its row there."""
         parts = self._features[lookup.name]
-        for segment, row, part in zip(self._segments, lookup.rows, parts, strict=True):
+        for segment, row, part in zip(self.segments, lookup.rows, parts, strict=True):
             if row >= 0:
                 yield segment, row, part
 

@@ -5,12 +5,13 @@ equations of removed articles do not count. NumPy only.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from heapq import nlargest
 from itertools import chain, islice, product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from eqemb.formula.shapes import key
 from eqemb.index.acronyms import MAX_LETTERS, definitions, initials
 from eqemb.index.postings import Array, hash_texts
+from eqemb.index.scope import Scope, SegmentMatches
 from eqemb.index.segments import IndexSegments
 from eqemb.index.stemming import STOP_STEMS, stem
 from eqemb.index.text import BM25_K1
@@ -30,6 +32,7 @@ ACRONYM_WEIGHT, MAX_ACRONYM_SHARE = 0.7, 0.1
 #: "conditional random field" finds that field before conditional fields that are random.
 PHRASE_WEIGHT, PHRASE_WORDS = 0.2, range(2, 5)
 _MAX_ACRONYM_WORDS = 16  # words of a query in which acronyms are looked for
+_MAX_ACRONYM_PLACES = 20_000  # places of a word where a large library is searched for its meaning
 _MAX_JOINED = 6  # words of a phrase that are joined into compounds in every way
 _MAX_NEAR = 8  # spellings that are suggested
 _MAX_COUNTED, _MAX_MISSPELT = 1 << 15, 1 << 10  # stems and misspelt words that are remembered
@@ -41,19 +44,51 @@ Mask = NDArray[np.bool_]
 Phrase = tuple[str, ...]
 
 
-class Term(NamedTuple):
+@dataclass(frozen=True)
+class Term:
     """A word of a query in all its spellings: the equations that have it, and its impacts."""
 
     word: str
     weight: float
-    owners: Array
-    impacts: Array
+    ways: Sequence[Sequence[SegmentMatches]]
+    """For each spelling the matches of each segment, in order."""
+
+    @cached_property
+    def parts(self) -> list[SegmentMatches]:
+        """The matches of each segment by any spelling, with the largest impact on each equation."""
+        return [_largest(of_part) for of_part in zip(*self.ways, strict=True)]
+
+    def __len__(self) -> int:
+        return self._size
+
+    @cached_property
+    def _size(self) -> int:
+        if "parts" in self.__dict__ or len(self.ways) == 1:
+            return sum(len(part.owners) for part in self.parts)
+        return sum(_count_owners(of_part) for of_part in zip(*self.ways, strict=True))
+
+    def find(self, scope: Scope) -> Iterable[tuple[Array, Array]]:
+        """Return the equations that have the word as places of a scope, and the impacts."""
+        if scope.rows is None:
+            return map(scope.find, self.parts)
+        if self._found[0] is not scope:  # a query asks several times
+            best = np.zeros(len(scope), np.float32)
+            for part in chain(*self.ways):
+                places, impacts = scope.find(part)
+                best[places] = np.maximum(best[places], impacts)
+            places = np.flatnonzero(best)
+            self._found[:] = scope, (places, best[places])
+        return [self._found[1]]
+
+    @cached_property
+    def _found(self) -> list[Any]:
+        return [None, ()]
 
     def score(self, equation: int) -> float:
         """Return the unweighted score of one equation, from 0 to 1."""
-        at = int(np.searchsorted(self.owners, equation))
-        found = at < len(self.owners) and self.owners[at] == equation
-        return float(self.impacts[at]) / (BM25_K1 + 1) if found else 0.0
+        scope = Scope(1, np.array([equation]))
+        impacts = [float(impact) for _, found in self.find(scope) for impact in found]
+        return max(impacts, default=0.0) / (BM25_K1 + 1)
 
 
 class TextIndex:
@@ -67,6 +102,7 @@ class TextIndex:
         # a query asks for the same stems and spellings several times
         self.count = lru_cache(maxsize=_MAX_COUNTED)(self._count)
         self._near = lru_cache(maxsize=_MAX_MISSPELT)(self._find_near)
+        self._meanings = lru_cache(maxsize=_MAX_MISSPELT)(self._find_meanings)
 
     # ------------------------------------------------------------ stems
 
@@ -157,20 +193,27 @@ class TextIndex:
                 found += self._definitions(word)
                 ways.setdefault(stem(word), {}).update(dict.fromkeys(found))
                 typed.setdefault(stem(word), word)
-        matches = {typed[root]: self._match_any(found) for root, found in ways.items()}
+        matches = {typed[root]: [self._match(way) for way in found] for root, found in ways.items()}
         for root, short in self._acronyms(words).items():
-            owners, impacts = self._match((short,))
-            parts = matches[typed[root]], (owners, np.float32(ACRONYM_WEIGHT) * impacts)
-            matches[typed[root]] = _largest(parts)
-        matches = {word: found for word, found in matches.items() if len(found[0])}
-        idfs = {word: float(self._idf(len(owners))) for word, (owners, _) in matches.items()}
-        total = sum(idfs.values())
-        return [Term(word, idfs[word] / total, *matches[word]) for word in matches]
+            lower = [
+                part._replace(impacts=np.float32(ACRONYM_WEIGHT) * part.impacts, row=-1)
+                for part in self._match((short,))
+            ]
+            matches[typed[root]].append(lower)
+        every = (Term(word, 1.0, found) for word, found in matches.items())
+        terms = [term for term in every if len(term)]
+        idfs = [float(self._idf(len(term))) for term in terms]
+        total = sum(idfs)
+        return [replace(term, weight=idf / total) for term, idf in zip(terms, idfs, strict=True)]
 
     def _definitions(self, word: str) -> list[Phrase]:
         """Return what an acronym stands for; a word near many equations is none."""
         is_rare = self.count(stem(word)) <= MAX_ACRONYM_SHARE * self._segments.live_count
-        return definitions(self.parts, word) if is_rare else []
+        return self._meanings(word) if is_rare else []
+
+    def _find_meanings(self, word: str) -> list[Phrase]:
+        most = _MAX_ACRONYM_PLACES // len(self.parts) if self._segments.is_large else None
+        return definitions(self.parts, word, most)
 
     def _acronyms(self, words: Sequence[str]) -> dict[str, str]:
         """Return the acronym of each stem of a query that is in a phrase with one."""
@@ -205,48 +248,77 @@ class TextIndex:
         )
         return list(dict.fromkeys(known))
 
-    def _match_any(self, ways: Iterable[Phrase]) -> tuple[Array, Array]:
-        """Return the equations that have one of the spellings, and the largest impact on each."""
-        return _largest([self._match(way) for way in ways])
-
-    def _match(self, phrase: Phrase) -> tuple[Array, Array]:
+    def _match(self, phrase: Phrase) -> list[SegmentMatches]:
         """Return the equations that have a stem, or consecutive stems, and the impacts."""
         keys = np.array([key(root) for root in phrase], np.uint64)
-        owners, impacts = [np.empty(0, np.int64)], [np.empty(0, np.float32)]
+        made = []
         for part in self.parts:
             rows = part.find_stems(keys).tolist()
-            found = part.postings(rows[0]) if len(rows) == 1 else part.match_phrase(rows)
-            owners.append(found[0] + part.segment.first_equation)
-            impacts.append(found[1])
-        return np.concatenate(owners), np.concatenate(impacts)
+            first, row = part.segment.first_equation, rows[0] if part.segment.live is None else -1
+            if len(rows) == 1:
+                made.append(SegmentMatches(first, *part.postings(rows[0]), row))
+            else:
+                made.append(SegmentMatches(first, *part.match_phrase(rows)))
+        return made
 
-    def score_terms(self, terms: Iterable[Term]) -> Scores:
+    def _all(self) -> Scope:
+        return Scope(self._segments.equation_count)
+
+    def score_terms(self, terms: Iterable[Term], scope: Scope | None = None) -> Scores:
         """Return the score of every equation for weighted terms; 1 is the limit."""
-        total = np.zeros(self._segments.equation_count, np.float32)
+        scope = scope or self._all()
+        total = np.zeros(len(scope), np.float32)
         for term in terms:
-            np.add.at(total, term.owners, np.float32(term.weight / (BM25_K1 + 1)) * term.impacts)
+            for places, impacts in term.find(scope):
+                np.add.at(total, places, np.float32(term.weight / (BM25_K1 + 1)) * impacts)
         return total
 
-    def score_words(self, words: Sequence[str], terms: Sequence[Term]) -> Scores:
+    def score_words(
+        self, words: Sequence[str], terms: Sequence[Term], scope: Scope | None = None
+    ) -> Scores:
         """Return the score of every equation for the words of a query, whose terms are given."""
-        total = self.score_terms(terms)
-        if (phrase := self.phrase_term(words)) is not None:
-            added = np.float32(phrase.weight / (BM25_K1 + 1)) * phrase.impacts
-            total[phrase.owners] = np.minimum(total[phrase.owners] + added, 1)
+        scope = scope or self._all()
+        total = self.score_terms(terms, scope)
+        if (phrase := self.phrase_term(words, scope)) is not None:
+            for places, impacts in phrase.find(scope):
+                added = np.float32(phrase.weight / (BM25_K1 + 1)) * impacts
+                total[places] = np.minimum(total[places] + added, 1)
         return total
 
-    def phrase_term(self, words: Sequence[str]) -> Term | None:
-        """Return the words of a query as one phrase; None if the library does not have it."""
+    def phrase_term(self, words: Sequence[str], scope: Scope | None = None) -> Term | None:
+        """Return the words of a query as one phrase; None if the library does not have it.
+
+        With a scope that is a selection, only its equations are looked at.
+        """
         if len(words) not in PHRASE_WORDS or not (ways := self.spellings(words)):
             return None
-        owners, impacts = self._match_any(ways)
-        return Term(" ".join(words), PHRASE_WEIGHT, owners, impacts) if len(owners) else None
+        rows = None if scope is None else scope.rows
+        found = [
+            self._match(way) if rows is None else self._match_within(way, rows) for way in ways
+        ]
+        term = Term(" ".join(words), PHRASE_WEIGHT, found)
+        return term if len(term) else None
 
-    def coverage(self, terms: Iterable[Term]) -> Scores:
+    def _match_within(self, phrase: Phrase, rows: Array) -> list[SegmentMatches]:
+        """Return those of some equations that have consecutive stems, and the impacts."""
+        keys = np.array([key(root) for root in phrase], np.uint64)
+        made = []
+        for part in self.parts:
+            first = part.segment.first_equation
+            low, high = np.searchsorted(rows, [first, first + len(part.segment)])
+            stems = part.find_stems(keys).tolist()
+            made.append(
+                SegmentMatches(first, *part.match_phrase_within(stems, rows[low:high] - first))
+            )
+        return made
+
+    def coverage(self, terms: Iterable[Term], scope: Scope | None = None) -> Scores:
         """Return the share of weighted terms that every equation has near it."""
-        total = np.zeros(self._segments.equation_count, np.float32)
+        scope = scope or self._all()
+        total = np.zeros(len(scope), np.float32)
         for term in terms:
-            np.add.at(total, term.owners, np.float32(term.weight))
+            for places, _ in term.find(scope):
+                np.add.at(total, places, np.float32(term.weight))
         return total
 
     def known_share(self, terms: Sequence[Term], unknown: int) -> float:
@@ -254,14 +326,16 @@ class TextIndex:
 
         `terms` are those that it has; an unknown word counts as one that no equation has.
         """
-        known = sum(float(self._idf(len(term.owners))) for term in terms)
+        known = sum(float(self._idf(len(term))) for term in terms)
         return known / (known + unknown * float(self._idf(0))) if terms else 0.0
 
-    def score_stems(self, weights: Mapping[str, float]) -> Scores:
+    def stem_terms(self, weights: Mapping[str, float]) -> list[Term]:
+        """Return weighted stems as terms."""
+        return [Term(root, weight, [self._match((root,))]) for root, weight in weights.items()]
+
+    def score_stems(self, weights: Mapping[str, float], scope: Scope | None = None) -> Scores:
         """Return the score of every equation for weighted stems."""
-        return self.score_terms(
-            Term("", weight, *self._match((root,))) for root, weight in weights.items()
-        )
+        return self.score_terms(self.stem_terms(weights), scope)
 
     def stem_score(self, root: str, equation: int) -> float:
         """Return the score of one equation for one stem."""
@@ -273,7 +347,8 @@ class TextIndex:
         """Return a mask of the equations with a phrase, or a word, near them in any spelling."""
         found = np.zeros(self._segments.equation_count, bool)
         if ways := self.spellings(phrase):
-            found[self._match_any(ways)[0]] = True
+            for part in chain.from_iterable(map(self._match, ways)):
+                found[part.owners + part.first] = True
         return found
 
     def suggest_spellings(self, word: str, count: int = 3) -> list[str]:
@@ -381,14 +456,24 @@ class TextIndex:
         return [(*names[row], distance) for row, distance in pairs]
 
 
-def _largest(parts: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
-    """Return the equations of all parts in order, each with its largest impact."""
+def _largest(parts: Sequence[SegmentMatches]) -> SegmentMatches:
+    """Return the equations of all matches of one segment in order, with the largest impacts."""
     if len(parts) == 1:
         return parts[0]
-    owners, where = np.unique(np.concatenate([part[0] for part in parts]), return_inverse=True)
+    owners, where = np.unique(np.concatenate([part.owners for part in parts]), return_inverse=True)
     impacts = np.zeros(len(owners), np.float32)
-    np.maximum.at(impacts, where, np.concatenate([part[1] for part in parts]))
-    return owners, impacts
+    np.maximum.at(impacts, where, np.concatenate([part.impacts for part in parts]))
+    return SegmentMatches(parts[0].first, owners, impacts)
+
+
+def _count_owners(parts: Sequence[SegmentMatches]) -> int:
+    """Return the number of equations that matches of one segment have, without a sorted union."""
+    largest, *others = sorted((part.owners for part in parts), key=len, reverse=True)
+    rest = np.unique(np.concatenate([np.empty(0, np.int32), *others]))
+    if not len(largest):
+        return len(rest)
+    at = np.minimum(np.searchsorted(largest, rest), len(largest) - 1)
+    return len(largest) + int(np.count_nonzero(largest[at] != rest))
 
 
 def _is_telling(root: str) -> bool:

@@ -19,6 +19,7 @@ from eqemb.index.postings import (
     Keys,
     Postings,
     TextList,
+    expand_ranges,
     hash_texts,
     load_array,
 )
@@ -36,7 +37,7 @@ class TextSegment:
     """The text of one segment; equations, words and stems are numbered as in the segment."""
 
     def __init__(self, segment: IndexSegment, folder: Path) -> None:
-        self.segment, self._folder = segment, folder
+        self.segment, self.folder = segment, folder
         self._by_letter: dict[str, str] = {}
         self._postings, self._stems = Postings(folder, "terms"), Keys(folder, "stems")
         self.stem_of, self.tokens, self.places = (
@@ -46,27 +47,27 @@ class TextSegment:
     @cached_property
     def words(self) -> TextList:
         """The words of the segment, in lower case."""
-        return TextList(self._folder, "words")
+        return TextList(self.folder, "words")
 
     @cached_property
     def stems(self) -> TextList:
         """The stems of the segment."""
-        return TextList(self._folder, "stems")
+        return TextList(self.folder, "stems")
 
     @cached_property
     def stem_keys(self) -> Array:
         """The key of each stem."""
-        return load_array(self._folder, "stems.ids")
+        return load_array(self.folder, "stems.ids")
 
     @cached_property
     def word_keys(self) -> Array:
         """The key of each word."""
-        return load_array(self._folder, "words.ids")
+        return load_array(self.folder, "words.ids")
 
     @cached_property
     def forward(self) -> ForwardIndex:
         """The stems of each equation."""
-        return ForwardIndex(self._folder, "terms")
+        return ForwardIndex(self.folder, "terms")
 
     def find_stems(self, keys: Array) -> Array:
         """Return the stems with these keys, -1 where the segment has none."""
@@ -117,14 +118,40 @@ class TextSegment:
         """Return the equations with a phrase near them; its impact is the least of its words'."""
         if min(rows) < 0:
             return np.empty(0, np.int64), np.empty(0, np.float32)
-        least = np.where(self._has_stems(rows), np.float32(np.inf), np.float32(0))
+        return self._least_impacts(rows, self._with_phrase(rows))
+
+    def match_phrase_within(self, rows: Sequence[int], equations: Array) -> tuple[Array, Array]:
+        """Return what `match_phrase` does, of some equations: it reads only their contexts."""
+        if min(rows) < 0:
+            return np.empty(0, np.int64), np.empty(0, np.float32)
+        equations, least = self._least_impacts(rows, equations)
+        low, place, high = self.places[equations].T
+        pointers, positions = self._positions
+        rarest = min(rows, key=lambda row: int(pointers[row + 1] - pointers[row]))
+        shift = rows.index(rarest)
+        own = positions[pointers[rarest] : pointers[rarest + 1]]
+        # where the phrase may begin
+        first = np.searchsorted(own, np.maximum(low, place - CONTEXT_REACH) + shift)
+        ends = np.minimum(high, place + CONTEXT_REACH) - len(rows) + 1
+        sizes = np.maximum(np.searchsorted(own, ends + shift) - first, 0)
+        owner = np.repeat(np.arange(len(sizes)), sizes)
+        at = own[expand_ranges(first, sizes)] - shift
+        for step, row in enumerate(rows):
+            here = self.stem_of[self.tokens[at + step]] == row
+            at, owner = at[here], owner[here]
+        has = np.unique(owner)
+        return equations[has], least[has]
+
+    def _least_impacts(self, rows: Sequence[int], equations: Array) -> tuple[Array, Array]:
+        """Return those of some equations that have all stems, and the least impact on each."""
+        least = np.full(len(equations), np.inf, np.float32)
         for row in rows:
-            impacts = np.zeros(len(least), np.float32)
             owners, weights = self.postings(row)
-            impacts[owners] = weights
-            np.minimum(least, impacts, out=least)
-        owners = np.flatnonzero(least)
-        return owners, least[owners]
+            at = np.minimum(np.searchsorted(owners, equations), max(len(owners) - 1, 0))
+            have = owners[at] == equations if len(owners) else np.zeros(len(equations), bool)
+            equations, at = equations[have], at[have]
+            least = np.minimum(least[have], weights[at])
+        return equations, least
 
     @cached_property
     def article_bounds(self) -> Array:
@@ -156,12 +183,12 @@ class TextSegment:
     @cached_property
     def _positions(self) -> tuple[Array, Array]:
         """For each stem, where its positions start; and all positions."""
-        return load_array(self._folder, "positions.pointers"), load_array(
-            self._folder, "positions.owners"
+        return load_array(self.folder, "positions.pointers"), load_array(
+            self.folder, "positions.owners"
         )
 
-    def _has_stems(self, phrase: Sequence[int]) -> Mask:
-        """Return a mask of the equations with consecutive stems in their context."""
+    def _with_phrase(self, phrase: Sequence[int]) -> Array:
+        """Return the equations with consecutive stems in their context, in order."""
         pointers, positions = self._positions
         rarest = min(phrase, key=lambda row: int(pointers[row + 1] - pointers[row]))
         at = positions[pointers[rarest] : pointers[rarest + 1]] - phrase.index(rarest)
@@ -179,11 +206,7 @@ class TextSegment:
         after = np.minimum(
             np.searchsorted(place, at + CONTEXT_REACH, "right"), np.searchsorted(low, at, "right")
         )
-        inside = first < after
-        begins = np.bincount(first[inside], minlength=len(place) + 1)
-        ends = np.bincount(after[inside], minlength=len(place) + 1)
-        found: Mask = np.cumsum(begins - ends)[:-1] > 0
-        return found
+        return np.unique(expand_ranges(first, np.maximum(after - first, 0)))
 
     def spelt_like(self, word: str) -> dict[str, int]:
         """Return words of about this length with the same first letter, and most of its letters.
@@ -222,7 +245,7 @@ class TextSegment:
 
     @cached_property
     def _word_rows(self) -> Keys:
-        return Keys(self._folder, "words")
+        return Keys(self.folder, "words")
 
     def words_of(self, row: int) -> list[str]:
         """Return the words that have a stem."""
@@ -236,7 +259,7 @@ class TextSegment:
             return np.ones(len(self.stem_of), bool)
         found = np.zeros(len(self.stem_of), bool)
         pointers, words = (
-            load_array(self._folder, f"fields.{part}") for part in ("pointers", "owners")
+            load_array(self.folder, f"fields.{part}") for part in ("pointers", "owners")
         )
         _, firsts = np.unique(self.segment.equations[:, 0], return_index=True)
         for article, first in enumerate(firsts.tolist()):

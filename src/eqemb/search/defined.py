@@ -8,6 +8,7 @@ gains nothing on judged topics (`benchmarks/meanings.py`).
 """
 
 from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from eqemb.corpus.vocabulary import STOP_WORDS
 from eqemb.formula import layout
 from eqemb.index.definitions import DefinitionIndex, text_stems
+from eqemb.index.scope import Scope
 from eqemb.index.stemming import STOP_STEMS, stem
 from eqemb.index.text_index import TextIndex
 from eqemb.search.query import WordQuery
@@ -45,19 +47,28 @@ def _is_all(symbol: Symbol, latex: str) -> bool:
     return layout(latex).canonical() == layout(symbol.latex).canonical()
 
 
-def defined_part(index: DefinitionIndex, text: TextIndex, question: WordQuery) -> dict[str, Scores]:
-    """Return the score of every equation by the definitions of its symbols; {} if none fits."""
+class DefinedEquations(NamedTuple):
+    """Equations with a symbol whose definition fits a query, and how well; some several times."""
+
+    rows: NDArray[Any]
+    fits: Scores
+
+
+def defined_equations(
+    index: DefinitionIndex, text: TextIndex, question: WordQuery
+) -> DefinedEquations | None:
+    """Return the equations with a symbol that means what a query says; None if there are none."""
     words = [word for word in question.words if word not in STOP_WORDS]
     telling = [word for word in words if word not in _ABOUT_SYMBOLS] or words
     weights = {root: text.idf(root) for root in dict.fromkeys(map(stem, telling))}
     if not any(weights.values()):
-        return {}
+        return None
     symbol = named_symbol(question)
     if symbol is None and question.formulas:
-        return {}  # the formula says what to find
+        return None  # the formula says what to find
     keys = [] if symbol is None else [symbol.key, symbol.general]
-    found = index.equations_with(weights, keys)
-    return {"definitions": found} if found.any() else {}
+    found = DefinedEquations(*index.fitting_equations(weights, keys))
+    return found if found.fits.any() else None
 
 
 # ------------------------------------------------------------ equations that mean the same
@@ -75,7 +86,10 @@ def meaning_weights(meanings: Iterable[Meaning], text: TextIndex) -> tuple[dict[
     return tuple(found)
 
 
-def shared_meanings(index: DefinitionIndex, meanings: Iterable[Mapping[str, float]]) -> Scores:
+def shared_meanings(
+    index: DefinitionIndex, meanings: Iterable[Mapping[str, float]], scope: Scope | None = None
+) -> Scores:
     """Return for every equation the mean over meanings of how well one of its symbols has it."""
-    found: Scores = np.mean([index.equations_with(weights) for weights in meanings], axis=0)
+    parts = [index.equations_with(weights, (), scope) for weights in meanings]
+    found: Scores = np.mean(parts, axis=0)
     return found

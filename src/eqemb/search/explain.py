@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from html import escape
 from typing import NamedTuple, TypeVar
 
+import numpy as np
+
 from eqemb.article import Equation
 from eqemb.errors import UsageError
 from eqemb.formula import Layout
@@ -144,9 +146,10 @@ def explain(search: Search, query: str, other: str) -> Why:
     if answer.equation is not None:
         row = search.row(answer.equation)
         every = search.segments.live
-        scores = search.parts_for_equation(parsed, every, EQUATION_PARTS)
+        scope, scores = search.score_equation(parsed, every, EQUATION_PARTS, also=[row])
         weighted = apply_weights(scores, search.equation_weights)
-        parts = {part: float(values[row]) for part, values in weighted.items()}
+        (place,) = scope.places_of(np.array([row]))
+        parts = {part: float(values[place]) for part, values in weighted.items()}
         worth = {stem: weight * search.text.stem_score(stem, row) for stem, weight in topic.items()}
     else:  # not in the library: the words of similar equations
         others = search.topic(answer)
@@ -169,10 +172,11 @@ def _explain_words(
     if answer.equation is not None:
         row = search.row(answer.equation)
         every = search.segments.live
-        scores = search.parts_for_words(question, every, WORD_PARTS, terms=terms)
-        matching = matching_equations(search.text, every, question)
-        weighted = search.weigh_words(question, scores, matching)
-        parts = {part: float(values[row]) for part, values in weighted.items()}
+        scope, scores = search.score_words(question, every, WORD_PARTS, terms=terms, also=[row])
+        matching = scope.take(matching_equations(search.text, every, question))
+        weighted = search.weigh_words(question, scores, matching, scope)
+        (place,) = scope.places_of(np.array([row]))
+        parts = {part: float(values[place]) for part, values in weighted.items()}
         worth = {term.word: term.weight * term.score(row) for term in terms}
         if (phrase := search.text.phrase_term(question.words)) is not None:
             worth[f'"{phrase.word}"'] = phrase.weight * phrase.score(row)

@@ -1,8 +1,9 @@
 """How the answers to a query are distributed: by collection, year, section and kind of match.
 
 Counts are exact over all equations that match (`Matches`), with every occurrence of an equation
-counted. For words, each is the number that remains if its value is added to the filters; for an
-equation, filters change which equations it is compared with, and so the number a little.
+counted; in a large library those are the matches among the candidates. For words, each is the
+number that remains if its value is added to the filters; for an equation, filters change which
+equations it is compared with, and so the number a little.
 """
 
 from collections import Counter
@@ -53,7 +54,7 @@ class Facets:
         """Return the values of each facet, the most frequent first; years, the latest first."""
         rows = found.rows
         articles = self._segments.articles[rows]
-        kinds = {kind: int(mask[rows].sum()) for kind, mask in found.kinds.items()}
+        kinds = {kind: int(mask.sum()) for kind, mask in found.kinds.items()}
         counts = {
             "collection": self._by_article(articles, self._collections),
             "year": self._by_article(articles, self._years),

@@ -13,6 +13,7 @@ from eqemb.article import Equation
 from eqemb.errors import UsageError
 from eqemb.index.definitions import DefinitionIndex
 from eqemb.index.postings import top_k
+from eqemb.index.scope import Scope
 from eqemb.index.segments import IndexSegments
 from eqemb.index.structure import StructureIndex
 from eqemb.index.vector_index import VectorIndex
@@ -53,18 +54,25 @@ class HitReader:
         k: int,
         allowed: Mask,
         strengths: Scores | None = None,
+        scope: Scope | None = None,
     ) -> list[Hit]:
-        """Return the best equations, one of each family, ties in the order of the library."""
+        """Return the best equations, one of each family, ties in the order of the library.
+
+        Scores are those of the equations of the scope, by default all.
+        """
         if not parts:
             return []
+        scope = scope or Scope(len(allowed))
         total = np.where(allowed, sum(parts.values()), np.float32(0))
+        best = self._one_per_family(lambda count: scope.rows_at(top_k(total, count)), k)
+        places = scope.places_of(np.array(best, np.int64)).tolist()
         return [
             self.hit(
                 row,
-                {part: float(scores[row]) for part, scores in parts.items()},
-                None if strengths is None else float(strengths[row]),
+                {part: float(scores[place]) for part, scores in parts.items()},
+                None if strengths is None else float(strengths[place]),
             )
-            for row in self._one_per_family(lambda count: top_k(total, count), k)
+            for row, place in zip(best, places, strict=True)
         ]
 
     def matching(
@@ -75,14 +83,15 @@ class HitReader:
         strengths: Scores | None,
         kinds: Kinds,
         filters: Filters | None,
+        scope: Scope,
     ) -> tuple[list[Hit], Matches | None]:
         """Return the best equations, and all that match; the filters may name one of the kinds."""
         if filters is not None:
             limit_kind(allowed, kinds, filters.kind)
         if strengths is not None:
             raise_equal(strengths, kinds)
-        hits = self.best(parts, k, allowed, strengths)
-        return hits, matching_rows(parts, allowed, strengths, kinds)
+        hits = self.best(parts, k, allowed, strengths, scope)
+        return hits, matching_rows(parts, allowed, strengths, kinds, scope)
 
     def nearest(self, index: VectorIndex, vector: Scores, k: int, allowed: Mask) -> list[Hit]:
         """Return the equations with the nearest vectors, one of each family."""

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqemb.errors import UsageError
+from eqemb.index.scope import Scope
 from eqemb.search.strength import weak_below
 
 SAME_EQUATION, WRITTEN_DIFFERENTLY = "same equation", "written differently"
@@ -37,6 +38,9 @@ class Matches:
 
     rows: NDArray[np.int64]
     kinds: Kinds = field(default_factory=dict)
+    """For each kind of match which of the rows are of it."""
+    is_complete: bool = True
+    """Whether these are all; in a large library they are those of the candidates."""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -102,16 +106,26 @@ def limit_kind(allowed: Mask, kinds: Kinds, kind: str | None) -> None:
 
 
 def with_row(found: Matches | None, row: int) -> Matches | None:
-    """Return matches with one more equation."""
-    return None if found is None else replace(found, rows=np.union1d(found.rows, [row]))
+    """Return matches with one more equation, which is equal to the query."""
+    if found is None or row in found.rows:
+        return found
+    at = int(np.searchsorted(found.rows, row))
+    kinds = {kind: np.insert(mask, at, kind == SAME_EQUATION) for kind, mask in found.kinds.items()}
+    return replace(found, rows=np.insert(found.rows, at, row), kinds=kinds)
 
 
 def matching_rows(
-    parts: Mapping[str, Scores], allowed: Mask, strengths: Scores | None, kinds: Kinds
+    parts: Mapping[str, Scores],
+    allowed: Mask,
+    strengths: Scores | None,
+    kinds: Kinds,
+    scope: Scope,
 ) -> Matches | None:
     """Return what matches; None if strengths are not known, so that there is no least match."""
     if not parts or strengths is None:
         return None
     total = sum(parts.values(), np.zeros(len(allowed), np.float32))
     passing = allowed & (total > 0) & (strengths >= np.float32(weak_below()))
-    return Matches(np.flatnonzero(passing), kinds)
+    places = np.flatnonzero(passing)
+    found = {kind: mask[places] for kind, mask in kinds.items()}
+    return Matches(scope.rows_at(places), found, scope.rows is None)

@@ -133,7 +133,8 @@ class VectorQuery:
             return answer
         scores = contexts.scores(normalise(total[0]))
         if types is not None:
-            scores = (scores + types.scores(normalise(total[1]))[self._search.types]) / 2
+            scores += types.scores(normalise(total[1]))[self._search.types]
+            scores /= 2
         hits = self._search.rank_scores(np.maximum(scores, 0), k, filters, excluded=excluded)
         answer.hits.extend(hits)
         return answer

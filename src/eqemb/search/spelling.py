@@ -44,7 +44,7 @@ def _joined_compound(word: str, text: TextIndex) -> str | None:
         if {word[:at], word[at:]} & STOP_WORDS or not is_known(compound, text):
             continue
         terms = text.terms((compound,))
-        found[compound] = len(terms[0].owners) if terms else 0
+        found[compound] = len(terms[0]) if terms else 0
     return _clear_best(found)
 
 

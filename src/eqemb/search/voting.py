@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqemb.index.postings import Array, top_k
+from eqemb.index.scope import Scope
 from eqemb.index.segments import IndexSegments
 from eqemb.index.structure import StructureIndex
 from eqemb.library.database import LibraryRecords
@@ -22,14 +23,15 @@ Scores = NDArray[np.float32]
 
 
 def agreement(
-    scores: Scores, segments: IndexSegments, structure: StructureIndex, records: LibraryRecords
+    scores: Scores, scope: Scope, structure: StructureIndex, records: LibraryRecords
 ) -> Scores:
     """Return what the best equations gain, 0 for the others; no score becomes more than 1.
 
     `scores` are those without filters, so that filters do not change what an equation gains.
     """
     gained = np.zeros_like(scores)
-    rows = top_k(scores, POOL_SIZE)
+    places, segments = top_k(scores, POOL_SIZE), structure.segments
+    rows = scope.rows_at(places)
     groups = article_groups(segments, records, rows)
     others = groups[:, None] != groups
     voting = others & (np.cumsum(others, axis=1) <= VOTERS)
@@ -38,8 +40,8 @@ def agreement(
         return gained
     shared = structure.shared_pairs(segments.types[rows].tolist())
     mean = np.where(voting, shared, 0).sum(axis=1) / np.maximum(count, 1)
-    gain = np.where(count >= MIN_VOTERS, WEIGHT * mean, 0) * scores[rows]
-    gained[rows] = np.minimum(gain, np.maximum(1 - scores[rows], 0))
+    gain = np.where(count >= MIN_VOTERS, WEIGHT * mean, 0) * scores[places]
+    gained[places] = np.minimum(gain, np.maximum(1 - scores[places], 0))
     return gained
 
 

@@ -112,6 +112,9 @@ class MatchesSchema(Schema):
     """All equations that match: those that are not weak, every occurrence counted."""
 
     equations: int
+    complete: bool = Field(
+        description="False in a large library: these are the matches among the candidates."
+    )
     facets: dict[Literal["collection", "year", "section", "kind"], list[FacetValueSchema]] = Field(
         description="The most frequent values of each filter."
     )

@@ -134,6 +134,7 @@ class Service:
         facets = self._facets.count(answer.matches)
         return {
             "equations": len(answer.matches),
+            "complete": answer.matches.is_complete,
             "facets": {
                 name: [each._asdict() for each in values] for name, values in facets.items()
             },

@@ -58,6 +58,8 @@ def _count(answer: Json) -> str:
     if not number:
         return "No equation matches well"
     text = "1 equation matches" if number == 1 else f"{number:,} equations match"
+    if not found["complete"]:
+        text = f"At least {text}"
     return f"{text}; equal ones are shown as one" if number > shown > 1 else text
 
 

@@ -1,0 +1,431 @@
+"""Scores of equations for a query, by each part of the index.
+
+Parts score the equations of a `Scope`, each from 0 to 1: *words*, BM25 over the words of an
+equation (`index.text`); *meaning*, the cosine of vectors of the library's own model
+(`index.vectors`); *base*, that of the model that comes with eqemb (`index.base_vectors`);
+*structure*, the likeness of two equations symbol by symbol and the units that both have
+(`index.structure`); *definitions*, what the symbols of an equation mean (`defined`). An equation
+given as a query has few words of its own, so the words that the most similar equations have in
+common are used instead.
+
+The scope is every equation, and scores are exact. In a large library it is a `selection`.
+"""
+
+from collections.abc import Callable, Container, Mapping, Sequence
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqemb.article import Equation
+from eqemb.errors import UsageError
+from eqemb.formula import Layout
+from eqemb.formula.pattern import read_pattern
+from eqemb.formula.shapes import key
+from eqemb.index.base_vectors import BaseVectors
+from eqemb.index.definitions import DefinitionIndex, best_fits
+from eqemb.index.scope import Scope
+from eqemb.index.segments import IndexSegments
+from eqemb.index.structure import EQUAL_SCORE, StructureIndex, StructureMatches
+from eqemb.index.text_index import Term, TextIndex
+from eqemb.index.vector_index import VectorIndex
+from eqemb.index.vectors import VectorSpace
+from eqemb.library.database import LibraryRecords
+from eqemb.models.embeddings import Embeddings
+from eqemb.search.combination import (
+    apply_weights,
+    equation_weights,
+    lower_worked_numbers,
+    word_weights,
+)
+from eqemb.search.defined import DefinedEquations, defined_equations, shared_meanings
+from eqemb.search.filtering import allowed_equations
+from eqemb.search.hits import HitReader
+from eqemb.search.paper import NO_MODEL, PaperRanking
+from eqemb.search.query import Filters, WordQuery
+from eqemb.search.selection import Selection
+from eqemb.search.strength import (
+    equation_evidence,
+    strength_of_equation,
+    strength_of_mixture,
+    word_evidence,
+)
+from eqemb.search.typed_equation import EquationQuery, typed_notes
+from eqemb.search.voting import WEIGHT, agreement
+
+#: The topic of an equation: the words that this many similar types have in common, how many words,
+#: and the power of its score by which each type is trusted.
+TOPIC_TYPES, TOPIC_WORDS, TOPIC_TRUST = 20, 10, 4
+#: Types that the structure index returns.
+MAX_TYPES = 200
+#: The words of the topic of an equation that find candidates: those that weigh most.
+TOPIC_CANDIDATES = 5
+
+Scores = NDArray[np.float32]
+Mask = NDArray[np.bool_]
+Rows = NDArray[Any]
+
+
+class Scored(NamedTuple):
+    """The scores of the equations of a scope, by part."""
+
+    scope: Scope
+    parts: dict[str, Scores]
+
+
+class Scoring:
+    """The index of a library, opened to score equations."""
+
+    def __init__(
+        self,
+        records: LibraryRecords,
+        segments: IndexSegments,
+        vectors: Path | None = None,
+        model: Callable[[], Embeddings | None] = lambda: None,
+    ) -> None:
+        """`vectors` is their folder, None where the library has no model.
+
+        `model` opens the library's own model, for rankings that need more than the index.
+        """
+        self.records, self.segments = records, segments
+        self._vectors, self._open_model = vectors, model
+        self.text = TextIndex(segments)
+        self.structure = StructureIndex(segments)
+        self.base = BaseVectors(segments)
+        self.definitions = DefinitionIndex(segments)
+        self.hits = HitReader(segments, self.structure, records, self.definitions)
+        self._selection = Selection(segments, self.text)
+
+    @cached_property
+    def vectors(self) -> VectorSpace | None:
+        """The vectors of the index; None where the library has no model."""
+        return None if self._vectors is None else VectorSpace(self.segments, self._vectors)
+
+    @cached_property
+    def model(self) -> Embeddings | None:
+        """The library's own model; None where it has none."""
+        return self._open_model()
+
+    @cached_property
+    def paper(self) -> PaperRanking:
+        """The ranking of the paper by the library's model."""
+        if self.model is None or self.vectors is None:
+            raise UsageError(NO_MODEL)
+        return PaperRanking(self.vectors, self.model)
+
+    @property
+    def articles(self) -> Rows:
+        """The id of each equation's article."""
+        return self.segments.articles
+
+    @property
+    def types(self) -> Rows:
+        """The type of each equation."""
+        return self.segments.types
+
+    @property
+    def every(self) -> Scope:
+        """All equations."""
+        return Scope(self.segments.equation_count)
+
+    # ------------------------------------------------------------ words
+
+    def parts_for_words(
+        self,
+        question: WordQuery,
+        allowed: Mask,
+        wanted: Container[str],
+        notes: list[str] | None = None,
+        terms: list[Term] | None = None,
+    ) -> dict[str, Scores]:
+        """Return the scores of every equation by each wanted part, from 0 to 1."""
+        return self.score_words(question, allowed, wanted, notes, terms, self.every).parts
+
+    def score_words(
+        self,
+        question: WordQuery,
+        allowed: Mask,
+        wanted: Container[str],
+        notes: list[str] | None = None,
+        terms: list[Term] | None = None,
+        scope: Scope | None = None,
+        *,
+        also: Sequence[int] = (),
+    ) -> Scored:
+        """Score equations by each wanted part.
+
+        Args:
+            question: The query.
+            allowed: Which equations may be found by a formula of the query.
+            wanted: The parts.
+            notes: What was not searched is added to them.
+            terms: Those of the query, if they were looked up already.
+            scope: The equations; by default all, and in a large library the candidates.
+            also: Rows that are among the candidates in any case.
+        """
+        terms = terms if terms is not None else self.text.terms(question.words)
+        defined = None
+        if "definitions" in wanted and question.words:
+            defined = defined_equations(self.definitions, self.text, question)
+        alike: dict[str, StructureMatches] = {}
+        if question.formulas and "structure" in wanted:
+            shapes = {latex: read_pattern(latex) for latex in question.formulas}  # each once
+            alike = {latex: self.similar_types(each, allowed) for latex, each in shapes.items()}
+            if notes is not None:
+                notes += [one.note for one in alike.values() if one.note]
+                notes += [note for each in shapes.values() for note in typed_notes(each, None)]
+        if scope is None:
+            rows = self._selection.rows(terms, alike.values(), defined, self._only(allowed))
+            if self.vectors is not None and "meaning" in wanted:
+                vector = self.vectors.words_vector(question.words)
+                rows = chain(rows, self._selection.near(self.vectors.contexts, vector, allowed))
+            scope = self._selection.scope(wanted, chain(rows, [np.array(also, np.int64)]))
+        return Scored(scope, self._word_parts(question, wanted, scope, terms, defined, alike))
+
+    def _word_parts(
+        self,
+        question: WordQuery,
+        wanted: Container[str],
+        scope: Scope,
+        terms: Sequence[Term],
+        defined: DefinedEquations | None,
+        alike: Mapping[str, StructureMatches],
+    ) -> dict[str, Scores]:
+        parts: dict[str, Scores] = {}
+        if "words" in wanted and terms:
+            parts["words"] = self.text.score_words(question.words, terms, scope)
+        if self.vectors is not None and "meaning" in wanted:
+            vector = self.vectors.words_vector(question.words)
+            if vector.any():
+                parts["meaning"] = _cosines(self.vectors.contexts, vector, scope)
+        if "base" in wanted and ("words" not in wanted or "words" in parts):
+            # it ranks what the words find, and finds nothing without them
+            by_words = parts["words"] > 0 if "words" in parts else scope.take(self.segments.live)
+            types = scope.take(self.types)
+            if (likely := self.base.rank(question.words, types, by_words)) is not None:
+                parts["base"] = likely
+        if defined is not None:
+            parts["definitions"] = best_fits(*defined, scope)
+        if alike:
+            scores = {latex: self.by_equation(one, scope) for latex, one in alike.items()}
+            parts["structure"] = np.mean([scores[each] for each in question.formulas], axis=0)
+        if "paper" in wanted:
+            parts["paper"] = self.paper.equations_for(question.words)[scope.take(self.types)]
+        return parts
+
+    def weigh_words(
+        self,
+        question: WordQuery,
+        parts: Mapping[str, Scores],
+        matching: Mask,
+        scope: Scope | None = None,
+    ) -> dict[str, Scores]:
+        """Return what each part adds to the scores for words; agreement adds to their sum."""
+        scope = scope or self.every
+        count, names_symbol = self.segments.live_count, bool(question.formulas)
+        weighted = apply_weights(parts, word_weights(count, names_symbol=names_symbol))
+        if not question.formulas:
+            weighted = lower_worked_numbers(weighted, scope.take(self.segments.states_numbers))
+        if weighted and not question.formulas:
+            total = np.where(matching, sum(weighted.values()), np.float32(0))
+            found = agreement(total, scope, self.structure, self.records)
+            weighted["agreement"] = found
+        return weighted
+
+    def word_strengths(
+        self,
+        question: WordQuery,
+        scored: Scored,
+        weighted: Mapping[str, Scores],
+        terms: Sequence[Term],
+        unknown: int,
+    ) -> Scores | None:
+        """Return the strength of every equation for words; with formulas, the mean of both."""
+        scope, parts = scored
+        evidence = None
+        if question.words and ("words" in parts or "structure" in parts):
+            nothing = np.zeros(len(scope), np.float32)
+            known = self.text.known_share(terms, unknown)
+            covered = self.text.coverage(terms, scope)
+            evidence = word_evidence(parts.get("words", nothing), covered, known)
+        symbols = sum(len(read_pattern(latex).nodes()) for latex in question.formulas)
+        return strength_of_mixture(evidence, parts, weighted, symbols, WEIGHT)
+
+    # ------------------------------------------------------------ equations
+
+    @property
+    def equation_weights(self) -> dict[str, float]:
+        """What each part weighs for an equation."""
+        return equation_weights(self.segments.live_count)
+
+    def weigh_equation(
+        self, query: EquationQuery, allowed: Mask, weights: Mapping[str, float]
+    ) -> dict[str, Scores]:
+        """Return what each part adds to the scores for an equation."""
+        return apply_weights(self.parts_for_equation(query, allowed, weights), weights)
+
+    def parts_for_equation(
+        self, query: EquationQuery, allowed: Mask, wanted: Container[str], count: int = MAX_TYPES
+    ) -> dict[str, Scores]:
+        """Return the scores of every equation by each wanted part, from 0 to 1."""
+        return self.score_equation(query, allowed, wanted, count, self.every).parts
+
+    def score_equation(
+        self,
+        query: EquationQuery,
+        allowed: Mask,
+        wanted: Container[str],
+        count: int = MAX_TYPES,
+        scope: Scope | None = None,
+        *,
+        also: Sequence[int] = (),
+    ) -> Scored:
+        """Score equations by each wanted part, as `score_words` does."""
+        found = None
+        if "structure" in wanted:
+            found = self.similar_types(query.layout, allowed, count)
+        # the topic of an equation does not depend on the filters
+        unfiltered = found if self._is_all(allowed) else None
+        topic = self.topic(query, unfiltered) if "words" in wanted else {}
+        terms = self.text.stem_terms(topic)
+        vector = self._equation_vector(query.layout) if "meaning" in wanted else None
+        same, equal = self.same_equations(query.layout), self.structure.rewritten(query.layout)
+        if scope is None:
+            most = sorted(terms, key=lambda term: -term.weight)[:TOPIC_CANDIDATES]
+            alike = [] if found is None else [found]
+            rows = self._selection.rows(most, alike, None, self._only(allowed))
+            if vector is not None and (types := self._type_vectors) is not None:
+                rows = chain(rows, self._selection.near_types(types, vector))
+            others = [same, equal, np.array(also, np.int64)]
+            scope = self._selection.scope(wanted, chain(rows, others))
+        parts: dict[str, Scores] = {}
+        if found is not None:
+            parts["structure"] = self.by_equation(found, scope)
+        if terms:
+            parts["words"] = self.text.score_terms(terms, scope)
+        if vector is not None and (types := self._type_vectors) is not None:
+            parts["meaning"] = _cosines(types, vector, scope, self.types)
+        parts |= self._other_parts(query, wanted, scope, same)
+        places = scope.places_of(equal), scope.places_of(same)
+        for scores in parts.values():  # equal equations score 1, whatever words are around them
+            scores[places[0]] = EQUAL_SCORE
+            scores[places[1]] = 1.0
+        return Scored(scope, parts)
+
+    @property
+    def _type_vectors(self) -> VectorIndex | None:
+        return None if self.vectors is None else self.vectors.types
+
+    def _equation_vector(self, shape: Layout) -> Scores | None:
+        """Return the vector of an equation by the library's model; None where it has none."""
+        if self.vectors is None or self.vectors.types is None:
+            return None
+        vector = self.vectors.equation_vector(shape)
+        return vector if vector.any() or self.vectors.has_units else None
+
+    def _other_parts(
+        self, query: EquationQuery, wanted: Container[str], scope: Scope, same: Rows
+    ) -> dict[str, Scores]:
+        """Return the scores by parts that find no candidates."""
+        parts: dict[str, Scores] = {}
+        if query.encoder is not None and "encoder" in wanted:
+            parts["encoder"] = scope.take(query.encoder.formula_scores(query.layout.latex))
+        if "base" in wanted:
+            if scope.rows is None:
+                parts["base"] = self.base.like_equation(query.layout).take(self.types)
+            else:
+                parts["base"] = self.base.like_equation(query.layout, scope.take(self.types))
+        if query.meanings and "definitions" in wanted:
+            parts["definitions"] = shared_meanings(self.definitions, query.meanings, scope)
+        if "paper" in wanted:
+            units = ["\t".join(unit) for unit in query.layout.units()]
+            kind = int(self.types[same[0]]) if len(same) else None
+            vector = self.paper.alpha(kind, units)
+            parts["paper"] = self.paper.equations_like(vector)[scope.take(self.types)]
+        return parts
+
+    def equation_strengths(
+        self, query: EquationQuery, parts: Mapping[str, Scores]
+    ) -> Scores | None:
+        """Return the strength of every equation for an equation; None without structure."""
+        if "structure" not in parts:
+            return None
+        symbols = len(query.layout.nodes())
+        evidence = equation_evidence(parts["structure"], parts.get("words"), symbols)
+        return strength_of_equation(evidence)
+
+    def same_equations(self, shape: Layout) -> Rows:
+        """Return the rows of the equations that are equal to an equation, in order."""
+        return self.segments.equations_of_key(key(shape.canonical()))
+
+    def topic(
+        self,
+        query: EquationQuery,
+        found: StructureMatches | None = None,
+        count: int = TOPIC_WORDS,
+    ) -> dict[str, float]:
+        """Return the weighted stems that describe an equation and its most similar ones best."""
+        found = found or self.structure.find(query.layout, count=TOPIC_TYPES)
+        own = [] if query.equation is None else [self.row(query.equation)]
+        scores = found.scores[:TOPIC_TYPES]
+        trust = [1.0] * len(own) + [float(score) ** TOPIC_TRUST for score in scores]
+        similar = [self.equations_of_type(kind)[0] for kind in found.types[:TOPIC_TYPES].tolist()]
+        return self.text.topic([*own, *similar], trust, count)
+
+    def equations_of_type(self, kind: int) -> list[int]:
+        """Return the rows of the equations of a type in all segments, in order."""
+        number = int(self.segments.type_keys[kind])
+        found: list[int] = self.segments.equations_of_key(number).tolist()
+        return found
+
+    def row(self, equation: Equation) -> int:
+        """Return the row of an equation in the index."""
+        return self.hits.row(equation)
+
+    def similar_types(
+        self, shape: Layout, allowed: Mask, count: int = MAX_TYPES
+    ) -> StructureMatches:
+        """Return the types most similar to an equation, of those with an allowed equation."""
+        types = None
+        if not self._is_all(allowed):
+            types = np.zeros(len(self.structure), bool)
+            types[self.types[allowed]] = True
+        return self.structure.find(shape, types, count)
+
+    def by_equation(self, found: StructureMatches, scope: Scope | None = None) -> Scores:
+        """Convert scores of types to scores of equations, 0 for types that are not listed."""
+        types, places = self._selection.copies(found)
+        wanted = (scope or self.every).take(self.types)
+        if scope is None or scope.rows is None:
+            scores = np.zeros(len(self.structure), np.float32)
+            scores[types] = found.scores[places]
+            return scores.take(wanted)
+        order = np.argsort(types, kind="stable")
+        types, values = types[order], found.scores[places][order].astype(np.float32)
+        if not len(types):
+            return np.zeros(len(scope), np.float32)
+        at = np.minimum(np.searchsorted(types, wanted), len(types) - 1)
+        return np.where(types[at] == wanted, values[at], np.float32(0))
+
+    def _is_all(self, allowed: Mask) -> bool:
+        """Whether a mask has every equation of the library."""
+        return int(np.count_nonzero(allowed)) == self.segments.live_count
+
+    def _only(self, allowed: Mask) -> Mask | None:
+        """Return a mask, or None if it has every equation of the library."""
+        return None if self._is_all(allowed) else allowed
+
+    def allowed(self, filters: Filters | None) -> Mask:
+        """Return a mask of the equations that pass the filters."""
+        return allowed_equations(self.records, self.segments, self.structure, filters)
+
+
+def _cosines(index: VectorIndex, vector: Scores, scope: Scope, types: Rows | None = None) -> Scores:
+    """Return the cosine of each equation of a scope; `types`, if given, are the rows of `index`."""
+    if scope.rows is not None:
+        return index.scores_of(scope.rows if types is None else types[scope.rows], vector)
+    scores = index.scores(vector)
+    return scores if types is None else scores.take(types)

@@ -1,0 +1,109 @@
+"""Selection: which equations of a large library are scored for a query.
+
+Those that are best by words, by structure, by the definitions of their symbols and by their
+vectors, each found without a look at all equations. What is left out is not among the best by any
+of these, and is hardly ever among the best by their sum: `benchmarks/ten_million.py` measures how
+often. In a library of ordinary size every equation is scored.
+"""
+
+from collections.abc import Container, Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqemb.index.approximate import ApproximateIndex
+from eqemb.index.scope import Scope
+from eqemb.index.segments import IndexSegments
+from eqemb.index.structure import StructureMatches
+from eqemb.index.text_index import Term, TextIndex
+from eqemb.index.vector_index import VectorIndex
+from eqemb.search.defined import DefinedEquations
+from eqemb.search.voting import POOL_SIZE
+
+if TYPE_CHECKING:
+    from eqemb.index.candidates import WordCandidates
+
+#: Candidates: the best by words, by definitions and by vectors, and the equations of each type that
+#: is found by its structure.
+WORD_CANDIDATES, DEFINED_CANDIDATES, NEAR_CANDIDATES, EQUATIONS_OF_TYPE = 2_000, 200, 200, 20
+#: Those that may vote whatever the filters are (`voting`).
+VOTING_CANDIDATES = 10 * POOL_SIZE
+#: Parts that find candidates. A ranking by another part alone scores every equation.
+FINDING_PARTS = frozenset({"words", "structure", "definitions", "base"})
+
+Rows = NDArray[Any]
+Mask = NDArray[np.bool_]
+Scores = NDArray[np.float32]
+
+
+class Selection:
+    """Finds candidates in an index. Iterators are not used up where every equation is scored."""
+
+    def __init__(self, segments: IndexSegments, text: TextIndex) -> None:
+        self._segments, self._text = segments, text
+        self._last_copies: tuple[StructureMatches, tuple[Rows, Rows]] | None = None
+
+    def scope(self, wanted: Container[str], rows: Iterable[Rows]) -> Scope:
+        """Return what is scored for a query: in a large library the given rows."""
+        count = self._segments.equation_count
+        if not self._segments.is_large or not any(part in wanted for part in FINDING_PARTS):
+            return Scope(count)
+        return Scope(count, np.unique(np.concatenate([np.empty(0, np.int64), *rows])))
+
+    @cached_property
+    def _words(self) -> "WordCandidates":
+        from eqemb.index.candidates import WordCandidates
+
+        return WordCandidates(self._segments, self._text)
+
+    def rows(
+        self,
+        terms: Sequence[Term],
+        alike: Iterable[StructureMatches],
+        defined: DefinedEquations | None,
+        only: Mask | None,
+    ) -> Iterator[Rows]:
+        """Yield the candidates by words, by structure and by definitions.
+
+        With `only`, those by words and definitions are in this mask, and the best of all are there,
+        which vote on each other.
+        """
+        if terms:
+            yield self._words.best(terms, WORD_CANDIDATES, only)
+            if only is not None:
+                yield self._words.best(terms, VOTING_CANDIDATES)
+        for found in alike:
+            yield self._rows_of_types(self.copies(found)[0])
+        if defined is not None:
+            rows, fits = defined
+            if only is not None:
+                rows, fits = rows[only[rows]], fits[only[rows]]
+            cut = max(len(rows) - DEFINED_CANDIDATES, 0)
+            yield rows[np.argpartition(fits, cut)[cut:]] if cut else rows
+
+    def near(self, index: VectorIndex, vector: Scores, only: Mask | None) -> Iterator[Rows]:
+        """Yield the rows with the nearest vectors, if there is an approximate index.
+
+        A look at all vectors of a large library would take longer than all the rest.
+        """
+        if isinstance(index, ApproximateIndex) and vector.any():
+            yield index.nearest(vector, NEAR_CANDIDATES, only)[0]
+
+    def near_types(self, index: VectorIndex, vector: Scores) -> Iterator[Rows]:
+        """Yield the equations of the types with the nearest vectors, as `near` does."""
+        yield from map(self._rows_of_types, self.near(index, vector, None))
+
+    def _rows_of_types(self, types: Rows) -> Rows:
+        """Return the first equations of each of some types."""
+        some = [self._segments.equations_of([kind])[:EQUATIONS_OF_TYPE] for kind in types.tolist()]
+        return np.concatenate([np.empty(0, np.int64), *some])
+
+    def copies(self, found: StructureMatches) -> tuple[Rows, Rows]:
+        """Return the types of all segments that were found, and the place of each among them."""
+        last = self._last_copies
+        if last is None or last[0] is not found:  # a query asks twice
+            copies = self._segments.copies(self._segments.type_keys[found.types])
+            last = self._last_copies = found, copies
+        return last[1]

@@ -1,0 +1,124 @@
+"""Large libraries: a selection of the equations is scored, with the answers of a full search."""
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from eqemb.facade.build import build_library
+from eqemb.facade.library import Library
+from eqemb.library import segments as library_segments
+from eqemb.search import selection
+from eqemb.search.query import Filters
+from eqemb.search.results import Answer
+
+WORDS = (
+    "gradient descent loss entropy cross-entropy kernel prior posterior variance sampling margin "
+    "network layer attention softmax bayes regression optimal policy reward"
+).split()
+FORMULAS = (
+    r"L = -\sum_i y_i \log p_i",
+    r"p(a | b) = \frac{p(b | a) p(a)}{p(b)}",
+    r"x_{t+1} = x_t - \eta \nabla f(x_t)",
+    r"k(x, y) = \exp(-\|x - y\|^2)",
+    r"V(s) = \max_a r(s, a) + \gamma V(s')",
+)
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
+    """Return a library of 60 papers in four segments."""
+    dice, folder = random.Random(5), tmp_path_factory.mktemp("papers")
+    for number in range(60):
+        said = [" ".join(dice.choices(WORDS, k=30)) for _ in range(7)]
+        shown = [f" \\[ {dice.choice(FORMULAS)} + {dice.choice('abcdefgh')} \\] " for _ in range(6)]
+        text = "".join(a + b for a, b in zip(said, [*shown, ""], strict=True))
+        text += " zebra" if number % 9 == 0 else ""
+        text += " where $p$ is the posterior of the network and $f$ denotes the loss function."
+        (folder / f"{number}.tex").write_text(
+            rf"\documentclass{{article}}\begin{{document}}{text}\end{{document}}"
+        )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(library_segments, "SEGMENT_DOCUMENTS", 16)
+        build_library([folder], folder.with_name("library"), model=False, jobs=1)
+    with Library.open(folder.with_name("library")) as found:
+        assert len(found.engine.segments) == 4
+        yield found
+
+
+@pytest.fixture
+def large(library: Library, monkeypatch: pytest.MonkeyPatch) -> Library:
+    """Return the library, which counts as large."""
+    monkeypatch.setattr(library.engine.segments, "is_large", True)
+    return library
+
+
+def shown(answer: Answer) -> list[tuple[str, Any]]:
+    """Return the names of the hits, and their scores."""
+    return [(hit.equation.id, pytest.approx(hit.score, abs=1e-5)) for hit in answer]
+
+
+QUERIES = [
+    "gradient descent",
+    "cross entropy loss",
+    "attention network layer",
+    'policy "optimal policy"',
+    "kernel prior -zebra",
+    r"posterior $p(a | b)$",
+    r"equations in which $f$ is the loss function",
+]
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_words_have_the_same_answers(
+    library: Library, query: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With all equations scored, and with candidates."""
+    wanted = shown(library.engine.search_words(query))
+    assert wanted
+    monkeypatch.setattr(library.engine.segments, "is_large", True)
+    found = library.engine.search_words(query)
+    assert shown(found) == wanted
+    assert found.matches is not None
+    assert not found.matches.is_complete
+
+
+@pytest.mark.parametrize("query", [*FORMULAS, "3.tex#2".replace(".tex", ""), r"\sum_i ?x", "p"])
+def test_equations_have_the_same_answers(
+    library: Library, query: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With all equations scored, and with candidates."""
+    wanted = shown(library.engine.search_similar(query))
+    assert wanted
+    monkeypatch.setattr(library.engine.segments, "is_large", True)
+    assert shown(library.engine.search_similar(query)) == wanted
+
+
+def test_filters_are_exact(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few candidates are taken, of those that pass the filters."""
+    filters = Filters(has=(r"\gamma",))
+    wanted = shown(library.engine.search_words("posterior sampling", 5, filters=filters))
+    monkeypatch.setattr(library.engine.segments, "is_large", True)
+    monkeypatch.setattr(selection, "WORD_CANDIDATES", 40)
+    assert shown(library.engine.search_words("posterior sampling", 5, filters=filters)) == wanted
+
+
+def test_only_candidates_are_scored(large: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And what is asked about besides."""
+    monkeypatch.setattr(selection, "WORD_CANDIDATES", 20)
+    engine = large.engine
+    question = engine.read_query("gradient descent")
+    scope, parts = engine.score_words(question, engine.segments.live, ("words",), also=[0])
+    assert 20 <= len(scope) <= 21
+    assert len(parts["words"]) == len(scope)
+    assert scope.rows is not None
+    assert 0 in scope.rows
+
+
+def test_explanations_add_up(large: Library) -> None:
+    """An equation that is no candidate is explained, too."""
+    last = f"{large.records.names()[-1]}#1"
+    for query in ("gradient descent", FORMULAS[0]):
+        why = large.why(query, last)
+        assert why.parts

@@ -8,7 +8,7 @@ import pytest
 
 from eqemb.errors import UsageError
 from eqemb.planning import estimate
-from eqemb.planning.estimate import Assumptions, Plan, Stage, make_plan, to_json
+from eqemb.planning.estimate import Assumptions, LibraryPlan, Stage, make_plan, to_json
 from eqemb.planning.measurements import Measurements
 from plan_measurements_by_hand import measurements, size
 
@@ -17,12 +17,12 @@ MILLION = 1_000_000
 KNOWN_SOURCES = "measured|your figure|formula|a process|the codes|Heaps|without mapped"
 
 
-def planned(papers: int = MILLION, made: Measurements | None = None, **given: float) -> Plan:
+def planned(papers: int = MILLION, made: Measurements | None = None, **given: float) -> LibraryPlan:
     """A plan, by default for a million papers."""
     return make_plan(Assumptions(papers, **given), made or measurements())  # type: ignore[arg-type]
 
 
-def stage(plan: Plan, name: str) -> Stage:
+def stage(plan: LibraryPlan, name: str) -> Stage:
     """A stage by name."""
     return next(one for one in plan.stages if one.name == name)
 

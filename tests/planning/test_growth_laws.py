@@ -2,7 +2,7 @@
 
 import pytest
 
-from eqemb.planning.growth_laws import Line, PowerLaw
+from eqemb.planning.growth_laws import PowerLaw, StraightLine
 
 
 @pytest.mark.parametrize("exponent", [0.5, 1.0, 2.0])
@@ -29,7 +29,7 @@ def test_zeros_have_no_exponent() -> None:
 
 def test_a_line_is_found() -> None:
     """Start and slope."""
-    line = Line.fit([10, 100, 1000], [7, 25, 205])
+    line = StraightLine.fit([10, 100, 1000], [7, 25, 205])
     assert [line.start, line.slope] == pytest.approx([5, 0.2])
     assert line.at(10_000) == pytest.approx(2005)
 
@@ -39,7 +39,7 @@ def test_a_line_is_found() -> None:
 )
 def test_a_line_is_never_negative(values: list[float], at: float) -> None:
     """Neither its start nor its slope."""
-    line = Line.fit([10, 100, 1000], values)
+    line = StraightLine.fit([10, 100, 1000], values)
     assert line.start >= 0
     assert line.slope >= 0
     assert line.at(10_000) >= at * 0.5

@@ -97,12 +97,14 @@ def plan(
 def _measure(
     papers: list[Path], sample: int | None, jobs: int | None, output: Path | None, *, train: bool
 ) -> "Measurements":
-    from eqemb.planning.measure import SAMPLE, measure
+    from eqemb.planning.measure import SAMPLE_PAPERS, measure
     from eqemb.planning.measurements import default_file
 
     path = output or default_file()
     path.parent.mkdir(parents=True, exist_ok=True)
-    found = measure(papers, sample=sample or SAMPLE, jobs=jobs, train=train, watch=print_message)
+    found = measure(
+        papers, sample=sample or SAMPLE_PAPERS, jobs=jobs, train=train, watch=print_message
+    )
     found.save(path)
     print_message(f"written: {path}")
     print_message(f"next: eqemb plan --papers N --measurements {path}")

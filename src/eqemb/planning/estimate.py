@@ -15,7 +15,7 @@ from eqemb.checks import check_integer, check_number
 from eqemb.errors import EqembError
 from eqemb.library.segments import SEGMENT_DOCUMENTS
 from eqemb.models.base import PROGRAM_MEMORY
-from eqemb.planning.growth_laws import Line, PowerLaw
+from eqemb.planning.growth_laws import PowerLaw, StraightLine
 from eqemb.planning.measurements import Measurements, Size
 from eqemb.planning.texts import count, gigabytes, number, span
 
@@ -94,7 +94,7 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Plan:
+class LibraryPlan:
     """All stages."""
 
     assumptions: Assumptions
@@ -127,7 +127,7 @@ class Plan:
         return sum(stage.value(name) for stage in self.stages)
 
 
-def make_plan(given: Assumptions, measured: Measurements) -> Plan:
+def make_plan(given: Assumptions, measured: Measurements) -> LibraryPlan:
     """Compute the plan; stages that were not measured use the figures of the package."""
     largest = measured.largest
     names = ("equations", "words", "bytes")
@@ -182,7 +182,7 @@ class _Planner:
             ),
         }
 
-    def plan(self) -> Plan:
+    def plan(self) -> LibraryPlan:
         stages = (
             self._download(),
             self._read(),
@@ -193,7 +193,7 @@ class _Planner:
             self._approximate(),
             self._serve(),
         )
-        return Plan(self._given, self._from_user, self._measured, self._totals, stages)
+        return LibraryPlan(self._given, self._from_user, self._measured, self._totals, stages)
 
     # ------------------------------------------------------------ figures
 
@@ -260,7 +260,7 @@ class _Planner:
         if papers is None:
             each, how = float(max(values)), "the largest measured"
         else:
-            line = Line.fit([min(size.papers, papers) for size in sizes], values)
+            line = StraightLine.fit([min(size.papers, papers) for size in sizes], values)
             each, how = line.at(papers), f"a line through {len(sizes)} sizes, at {papers:,} papers"
         cores = self._given.cores
         source = (
@@ -404,14 +404,14 @@ class _Planner:
         wanted = self._drivers["equations"]
         parts = []
         for name in ("words", "equation"):
-            line = Line.fit(equations, [size.ask[f"{name}_seconds"] for size in sizes])
+            line = StraightLine.fit(equations, [size.ask[f"{name}_seconds"] for size in sizes])
             parts.append(_figure(
                 line.at(wanted),
                 f"{name}: measured {1e3 * line.start:.3g} ms and {1e9 * line.slope:.3g} ns for each"
                 f" equation, up to {count(line.largest)} equations; exhaustive,"
                 f" {self._reach(wanted / line.largest)}",
             ))  # fmt: skip
-        line = Line.fit(equations, [size.ask["anonymous_bytes"] for size in sizes])
+        line = StraightLine.fit(equations, [size.ask["anonymous_bytes"] for size in sizes])
         memory = _figure(
             line.at(wanted),
             f"without mapped files: {line.start / 1e6:,.0f} MB and {line.slope:.3g} bytes for each"
@@ -434,7 +434,7 @@ def _figure(value: float, *sources: str) -> Figure:
     return Figure(value, sources)
 
 
-def to_json(plan: Plan) -> dict[str, Any]:
+def to_json(plan: LibraryPlan) -> dict[str, Any]:
     """The plan as one JSON object."""
     given = plan.assumptions
     return {

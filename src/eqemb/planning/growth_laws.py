@@ -48,7 +48,7 @@ class PowerLaw:
 
 
 @dataclass(frozen=True)
-class Line:
+class StraightLine:
     """`start + slope * size`, both at least 0."""
 
     start: float
@@ -56,7 +56,7 @@ class Line:
     largest: float
 
     @classmethod
-    def fit(cls, sizes: Sequence[float], values: Sequence[float]) -> "Line":
+    def fit(cls, sizes: Sequence[float], values: Sequence[float]) -> "StraightLine":
         """Fit a line; relative errors count, so that small sizes do."""
         x, y = np.array(sizes, float), np.array(values, float)
         known = y > 0

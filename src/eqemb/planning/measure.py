@@ -48,9 +48,9 @@ Row = dict[str, Any]
 T = TypeVar("T")
 
 #: Papers of the default sample, and the sizes measured: shares of the sample.
-SAMPLE = 100
-SHARES = (0.25, 0.5, 1.0)
-_FEWEST = 8  # papers of a sample
+SAMPLE_PAPERS = 100
+SAMPLE_SHARES = (0.25, 0.5, 1.0)
+_FEWEST_PAPERS = 8  # papers of a sample
 _QUERIES = 10  # of each kind
 _PAIRED = (1, 2, 4)  # segments in which near-duplicates of another are looked for
 _SEED = 1
@@ -59,14 +59,14 @@ _SEED = 1
 def measure(
     paths: Iterable[str | Path],
     *,
-    sample: int = SAMPLE,
+    sample: int = SAMPLE_PAPERS,
     jobs: int | None = None,
     train: bool = True,
     watch: Watch = lambda _text: None,
 ) -> Measurements:
     """Measure a sample of papers at three sizes; `watch` is told what is being measured."""
     papers, root = sample_papers(paths, sample)
-    counts = sorted({max(2, round(share * len(papers))) for share in SHARES})
+    counts = sorted({max(2, round(share * len(papers))) for share in SAMPLE_SHARES})
     sizes = []
     with tempfile.TemporaryDirectory(prefix="eqemb-measure-") as work:
         if train and _can_train():
@@ -96,11 +96,11 @@ def sample_papers(paths: Iterable[str | Path], count: int) -> tuple[list[Path], 
         if not found.cause:
             files[place] += 1
     papers = sorted(files)
-    if len(papers) < _FEWEST:
+    if len(papers) < _FEWEST_PAPERS:
         raise UsageError(
             f"{', '.join(map(str, given))}: {len(papers)} paper(s) in files or folders of their"
-            f" own, a measurement needs at least {_FEWEST}: give a folder of papers, and unpack"
-            " archives of many"
+            f" own, a measurement needs at least {_FEWEST_PAPERS}: give a folder of papers, and"
+            " unpack archives of many"
         )
     chosen = random.Random(_SEED).sample(papers, min(count, len(papers)))
     return chosen, Path(os.path.commonpath([path.parent for path in chosen]))

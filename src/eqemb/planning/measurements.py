@@ -30,7 +30,7 @@ SHIPPED = "measurements.json"
 #: What every size has counted, and which stages it must have.
 COUNTS = ("papers", "words", "equations", "types", "vocabulary", "source_bytes")
 NEEDED_STAGES = ("read", "text", "structure")
-_NUMBERS = {"cpu_seconds", "bytes", "peak_bytes", "ask"}
+_SIZE_TABLES = {"cpu_seconds", "bytes", "peak_bytes", "ask"}
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ def _values(found: Measurements) -> dict[str, Any]:
 
 def _size(row: Any) -> Size:
     counts = {name: _whole(name, row[name]) for name in COUNTS}
-    tables = {name: _numbers(row.get(name, {})) for name in _NUMBERS}
+    tables = {name: _numbers(row.get(name, {})) for name in _SIZE_TABLES}
     for stage in NEEDED_STAGES:
         if stage not in tables["cpu_seconds"]:
             raise ValueError(f"no CPU seconds of {stage} at {counts['papers']:,} papers")

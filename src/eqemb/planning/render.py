@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from eqemb.planning.estimate import Plan, Stage
+from eqemb.planning.estimate import LibraryPlan, Stage
 from eqemb.planning.texts import count, gigabytes, number, span
 
 _HEADS = ("stage", "CPU hours", "GPU hours", "disk", "memory", "runs on", "time")
-_NAMES = {
+_FIGURE_NAMES = {
     "cpu_seconds": "CPU",
     "gpu_seconds": "GPU",
     "network_seconds": "network",
@@ -18,12 +18,12 @@ _NAMES = {
 MACHINES = (1, 4, 20)
 
 
-def plan_text(plan: Plan) -> str:
+def plan_text(plan: LibraryPlan) -> str:
     """The whole plan as text."""
     return "\n".join(_lines(plan)) + "\n"
 
 
-def _lines(plan: Plan) -> Iterator[str]:
+def _lines(plan: LibraryPlan) -> Iterator[str]:
     given = plan.assumptions
     yield from _heading(plan)
     yield ""
@@ -34,10 +34,10 @@ def _lines(plan: Plan) -> Iterator[str]:
         for name, figure in stage.figures.items():
             first, *more = figure.sources
             if more:
-                yield f"  {stage.name}, {_NAMES[name]}:"
+                yield f"  {stage.name}, {_FIGURE_NAMES[name]}:"
                 yield from (f"    {source}" for source in figure.sources)
             else:
-                yield f"  {stage.name}, {_NAMES[name]}: {first}"
+                yield f"  {stage.name}, {_FIGURE_NAMES[name]}: {first}"
     yield ""
     yield "What bounds it"
     yield from _bounds(plan)
@@ -51,7 +51,7 @@ def _lines(plan: Plan) -> Iterator[str]:
     )
 
 
-def _heading(plan: Plan) -> Iterator[str]:
+def _heading(plan: LibraryPlan) -> Iterator[str]:
     given, measured = plan.assumptions, plan.measurements
     yield f"Plan for {given.papers:,} papers"
     yield (
@@ -75,7 +75,7 @@ def _heading(plan: Plan) -> Iterator[str]:
         )
 
 
-def _table(plan: Plan) -> Iterator[str]:
+def _table(plan: LibraryPlan) -> Iterator[str]:
     rows = [_row(stage, plan) for stage in plan.stages]
     given = plan.assumptions
     rows.append((
@@ -96,7 +96,7 @@ def _table(plan: Plan) -> Iterator[str]:
         yield "  ".join(cells).rstrip()
 
 
-def _row(stage: Stage, plan: Plan) -> tuple[str, ...]:
+def _row(stage: Stage, plan: LibraryPlan) -> tuple[str, ...]:
     given = plan.assumptions
     hours = stage.hours(given.cores, given.machines)
     answer = stage.value("answer_seconds")
@@ -115,7 +115,7 @@ def _hours(seconds: float) -> str:
     return number(seconds / 3600) if seconds else ""
 
 
-def _bounds(plan: Plan) -> Iterator[str]:
+def _bounds(plan: LibraryPlan) -> Iterator[str]:
     given = plan.assumptions
     slowest = plan.slowest
     hours = slowest.hours(given.cores, given.machines)
@@ -134,7 +134,7 @@ def _bounds(plan: Plan) -> Iterator[str]:
     yield f"  Memory of a machine: {memory.name}, {gigabytes(memory.value('memory_bytes'))}"
 
 
-def _purchases(plan: Plan) -> Iterator[str]:
+def _purchases(plan: LibraryPlan) -> Iterator[str]:
     given = plan.assumptions
     for machines in sorted({*MACHINES, given.machines}):
         cores = f"{machines} machine(s) of {given.cores} cores"

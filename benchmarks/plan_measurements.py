@@ -3,18 +3,16 @@
     python benchmarks/plan_measurements.py GROWTH.json APPROXIMATE.json --date 2026-11-18
         [--training GROWTH.json]
 
-GROWTH.json is what `growth.py --parts stages ask` keeps in its folder. If it was measured where
+GROWTH.json is what `growth.py --parts stages` keeps in its folder. If it was measured where
 numba is not installed, `--training` names one of another machine that has training and vectors.
 APPROXIMATE.json is what `approximate_build.py` prints. The GPU's figures are computed from
-`results/gpu.json` as in `results/gpu.md`. Times of answers are those of the queries in
-`queries.toml` where the growth file has them. Near-duplicates of whole segments are measured here.
+`results/gpu.json` as in `results/gpu.md`. Near-duplicates of whole segments are measured here.
 Writes src/eqemb/planning/measurements.json and results/growth_stages.json, which `growth_plot.py`
 draws.
 """
 
 import argparse
 import json
-import statistics
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -34,18 +32,13 @@ Row = dict[str, Any]
 
 
 def sizes_of(growth: Row) -> list[Row]:
-    """Return the stages of each size, with the times of the queries that are asked."""
+    """Return the stages of each size."""
     rows = []
     for _, row in sorted(growth["sizes"].items(), key=lambda item: int(item[0])):
+        if "stages" not in row:  # not measured yet
+            continue
         size = dict(row["stages"])
         size.pop("seconds", None)
-        if asked := row.get("ask"):
-            size["ask"] = {
-                "words_seconds": statistics.median(asked["words_seconds"]),
-                "equation_seconds": statistics.median(asked["equations_seconds"]),
-                "memory_bytes": round(asked["megabytes"][0] * 1e6),
-                "anonymous_bytes": round(asked["megabytes"][1] * 1e6),
-            }
         rows.append(size)
     return rows
 

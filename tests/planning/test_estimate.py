@@ -127,7 +127,7 @@ def test_every_figure_has_a_source_that_says_how_far_it_reaches() -> None:
     (read, _) = stage(plan, "read").figures["cpu_seconds"].sources
     assert read == (
         "reading: measured 40 CPU s per 1,000 papers at 2,000 papers, exponent 1.00 by words;"
-        " linear by segments, extrapolated by a factor of 500"
+        " linear by papers, extrapolated by a factor of 500"
     )
 
 

@@ -33,6 +33,9 @@ INDEX_DRIVERS = {
 }
 ALL_CORES, ONE_MACHINE, ONE_CORE = "all cores", "one machine", "one core"
 NETWORK, SERVING = "network", "while serving"
+#: Why a figure is taken to be linear.
+BY_SEGMENTS, BY_PAPERS = "linear by segments", "linear by papers"
+BY_WORDS = "linear for the same iterations"
 _HOUR = 3600
 #: A fitted exponent means nothing at sizes that are larger than the largest one by this factor.
 _REACH = 1_000
@@ -208,7 +211,10 @@ class _Planner:
             return f"your figure: {getattr(self._given, f'{name}_per_paper'):,.0f} {name} a paper"
         size = self._measured.largest
         each = getattr(size, count_name) / size.papers
-        return f"measured: {each:,.0f} {name} a paper in {count(size.papers)} papers"
+        what = ""
+        if name == "bytes" and self._measured.is_shipped:
+            what = ", packed LaTeX without figures: give --bytes-per-paper for others"
+        return f"measured: {each:,.0f} {name} a paper in {count(size.papers)} papers{what}"
 
     def _reach(self, factor: float) -> str:
         """How far a law is used beyond what was measured."""
@@ -228,8 +234,10 @@ class _Planner:
     def _from(self, found: Measurements) -> str:
         return "" if found is self._measured else f" (of {found.where})"
 
-    def _linear(self, table: str, stage: str, driver: str, what: str) -> Figure:
-        """A figure of a stage that works segment by segment, which is linear by design."""
+    def _linear(
+        self, table: str, stage: str, driver: str, what: str, why: str = BY_SEGMENTS
+    ) -> Figure:
+        """A figure of a stage that is linear by design, which `why` explains."""
         found, sizes = self._rows(table, stage)
         values = [getattr(size, table)[stage] for size in sizes]
         counts = [getattr(size, driver) for size in sizes]
@@ -239,7 +247,7 @@ class _Planner:
         unit = f"{each / 1e6:,.3g} MB" if table == "bytes" else f"{each:,.3g} CPU s"
         source = (
             f"{what}: measured {unit} per 1,000 papers at {count(size.papers)} papers, exponent"
-            f" {law.fitted:.2f} by {driver}; linear by segments, {self._reach(wanted / counts[-1])}"
+            f" {law.fitted:.2f} by {driver}; {why}, {self._reach(wanted / counts[-1])}"
             f"{self._if_fitted(law, wanted, table)}{self._from(found)}"
         )
         return _figure(law.at(wanted), source)
@@ -286,9 +294,9 @@ class _Planner:
         return Stage("download", NETWORK, "the network, or arXiv's limit on requests", figures)
 
     def _read(self) -> Stage:
-        read = self._linear("cpu_seconds", "read", "words", "reading")
-        report = self._linear("cpu_seconds", "report", "papers", "report")
-        records = self._linear("bytes", "records", "words", "records")
+        read = self._linear("cpu_seconds", "read", "words", "reading", BY_PAPERS)
+        report = self._linear("cpu_seconds", "report", "papers", "report", BY_PAPERS)
+        records = self._linear("bytes", "records", "words", "records", BY_PAPERS)
         figures = {
             "cpu_seconds": _add(read, report),
             "disk_bytes": records,
@@ -333,7 +341,8 @@ class _Planner:
         return Stage("index", ALL_CORES, bound, figures)
 
     def _train(self) -> Stage:
-        cpu = self._linear("cpu_seconds", "train", "words", "EqEmb-H on the CPU, all iterations")
+        what = "EqEmb-H on the CPU, all iterations"
+        cpu = self._linear("cpu_seconds", "train", "words", what, BY_WORDS)
         found, sizes = self._rows("peak_bytes", "train")
         words, vocabulary = self._drivers["words"], self._totals["vocabulary"].value
         memory = _figure(

@@ -107,8 +107,12 @@ def _row(stage: Stage, plan: LibraryPlan) -> tuple[str, ...]:
         gigabytes(stage.value("disk_bytes")) if "disk_bytes" in stage.figures else "",
         gigabytes(stage.value("memory_bytes")) if "memory_bytes" in stage.figures else "",
         stage.runs_on,
-        f"{number(1000 * answer)} ms each" if answer else span(hours),
+        f"{_seconds(answer)} each" if answer else span(hours),
     )
+
+
+def _seconds(value: float) -> str:
+    return f"{number(1000 * value)} ms" if value < 1 else f"{number(value)} s"
 
 
 def _hours(seconds: float) -> str:

@@ -91,7 +91,7 @@ def run_step(file: Path, name: str, folder: str, papers: str, model: str) -> Non
         with Library.build(papers, folder, model=model == "model", watch=watch) as library:
             printed = {"articles": library.report["articles"]}
     else:
-        printed = {"articles": len(add_papers(folder, papers, root=papers, watch=watch).added)}
+        printed = {"articles": add_papers(folder, papers, root=papers, watch=watch).articles}
     clock.enter("")
     file.write_text(json.dumps(clock.stages), "utf-8")
     print(json.dumps(printed))

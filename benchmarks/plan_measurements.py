@@ -77,7 +77,7 @@ def main() -> None:
     growth = json.loads(given.growth.read_text("utf-8"))
     rows = sizes_of(growth)
     sizes = measurements(growth, given.date).sizes
-    others = ()
+    others: tuple[Measurements, ...] = ()
     if given.training:
         others = (measurements(json.loads(given.training.read_text("utf-8")), given.date),)
     with tempfile.TemporaryDirectory() as work:

@@ -61,10 +61,11 @@ def plan(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Say what a library of many papers needs: storage, memory, CPU and GPU hours.
+    """Say what a library of many papers needs.
 
-    Every figure comes with the measurement that it is computed from. `--measure` makes measurements
-    on this machine, and the plan is then computed from them.
+    Prints storage, memory, CPU and GPU hours of each stage, what bounds it, and the measurement
+    that each figure is computed from. `--measure` makes measurements on this machine; with
+    `--papers`, the plan is computed from them.
     """
     from eqemb.planning.estimate import Assumptions, make_plan, to_json
     from eqemb.planning.measurements import Measurements

@@ -365,7 +365,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, help="processes; default: one for each core")
     given = parser.parse_args()
     given.work.mkdir(parents=True, exist_ok=True)
-    corpus = LargeCorpus(find_papers(given.corpora))
+    corpus = LargeCorpus(find_papers(given.corpora), given.jobs or os.cpu_count() or 1)
     if not {"stages", "build"} & set(given.parts):
         parser.error("--parts must have stages or build: the others need a library")
     growth = Growth(given.work, corpus, given)

@@ -80,6 +80,14 @@ def test_answers() -> None:
     assert stage(planned(), "serve").value("answer_seconds") == pytest.approx(0.002 + 0.2)
 
 
+def test_answers_of_small_libraries_come_with_a_warning() -> None:
+    """Fixed costs hide how answers grow."""
+    warning = "fewer than 1,000 papers were measured: hardly a hint"
+    small = stage(planned(made=measurements(100, 200)), "serve").figures["answer_seconds"]
+    assert warning in small.sources
+    assert warning not in stage(planned(), "serve").figures["answer_seconds"].sources
+
+
 def test_download() -> None:
     """By the bandwidth that was given."""
     found = stage(planned(bandwidth=100.0), "download")

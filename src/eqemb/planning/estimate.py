@@ -426,6 +426,9 @@ class _Planner:
             f"without mapped files: {line.start / 1e6:,.0f} MB and {line.slope:.3g} bytes for each"
             f" equation; {self._reach(wanted / line.largest)}{self._from(found)}",
         )
+        if found.largest.papers < LEAST_FOR_ANSWERS:
+            warning = f"fewer than {LEAST_FOR_ANSWERS:,} papers were measured: hardly a hint"
+            parts = [Figure(part.value, (*part.sources, warning)) for part in parts[:1]] + parts[1:]
         slower = max(parts)
         answer = Figure(slower.value, _add(*parts).sources)
         bound = f"CPU time of an answer: {number(1 / slower.value)} a second on a core"

@@ -35,6 +35,7 @@ import shutil
 import sqlite3
 import statistics
 import sys
+import tempfile
 import time
 import tomllib
 from collections.abc import Callable, Iterable
@@ -45,8 +46,8 @@ from typing import Any
 from large_corpus import LargeCorpus, find_papers
 from processes import memory, run_measured
 
-from eqemb.planning.measure import measure_size
-from eqemb.planning.measurements import describe_machine
+from eqemb.planning.measure import measure_pairs, measure_size
+from eqemb.planning.measurements import Size, describe_machine, describe_versions
 
 ADDED = 10  # papers
 QUERIES = Path(__file__).with_name("queries.toml")
@@ -132,13 +133,14 @@ class Growth:
         self._model = model = given.model
         self._file = work / "growth.json"
         self.rows: dict[str, Row] = {}
+        self.pairs: dict[str, float] = {}
         if self._file.exists():
             state = json.loads(self._file.read_text("utf-8"))
             if state["model"] != model:
                 raise SystemExit(
                     f"{self._file} has model: {state['model']}, not {model}; remove it"
                 )
-            self.rows = state["sizes"]
+            self.rows, self.pairs = state["sizes"], state.get("pairs", {})
 
     def measure(self, size: int) -> None:
         """Take the measurements of a size that are missing."""
@@ -159,8 +161,18 @@ class Growth:
                 row[name] = measured()
                 self._save()
 
+    def measure_pairs(self, size: int) -> None:
+        """Time near-duplicates of whole segments, with the hashes of papers of a size."""
+        if "stages" in self._given.parts and not self.pairs:
+            staged = dict(self.rows[str(size)]["stages"])
+            del staged["seconds"]
+            with tempfile.TemporaryDirectory() as folder:
+                self.pairs = measure_pairs(Path(folder), Size(**staged))
+            self._save()
+
     def _save(self) -> None:
-        state = {"machine": describe_machine(), "model": self._model, "sizes": self.rows}
+        state = {"machine": describe_machine(), "versions": describe_versions()}
+        state |= {"model": self._model, "pairs": self.pairs, "sizes": self.rows}
         new = self._file.with_suffix(".new")
         new.write_text(json.dumps(state, indent=1), "utf-8")
         new.replace(self._file)
@@ -371,6 +383,7 @@ def main() -> None:
     growth = Growth(given.work, corpus, given)
     for size in sorted(given.sizes):
         growth.measure(size)
+    growth.measure_pairs(max(given.sizes))
     print(f"{describe_machine()}.\n")
     print(tables({str(size): growth.rows[str(size)] for size in given.sizes}))
 

@@ -6,7 +6,9 @@
 GROWTH.json is what `growth.py --parts stages` keeps in its folder. If it was measured where
 numba is not installed, `--training` names one of another machine that has training and vectors.
 APPROXIMATE.json is what `approximate_build.py` prints. The GPU's figures are computed from
-`results/gpu.json` as in `results/gpu.md`. Near-duplicates of whole segments are measured here.
+`results/gpu.json` as in `results/gpu.md`. APPROXIMATE.json must be from
+the machine of `--training`, or of GROWTH.json without it. Near-duplicates of whole segments are
+measured here where GROWTH.json lacks them.
 Writes src/eqemb/planning/measurements.json and results/growth_stages.json, which `growth_plot.py`
 draws.
 """
@@ -21,7 +23,7 @@ from typing import Any
 from gpu_report import ITERATIONS, ten_billion
 
 from eqemb.planning.measure import measure_pairs
-from eqemb.planning.measurements import Measurements, Size, describe_versions
+from eqemb.planning.measurements import Measurements, Size
 
 HERE = Path(__file__).parent
 OUTPUT = HERE.parent / "src" / "eqemb" / "planning" / "measurements.json"
@@ -62,8 +64,9 @@ def gpu_figures() -> Row:
 def measurements(growth: Row, date: str) -> Measurements:
     """Return what a file of `growth.py` has measured."""
     sizes = tuple(Size(**row) for row in sizes_of(growth))
-    versions = describe_versions()
-    return Measurements(date, growth["machine"], versions, "benchmarks/growth.py", sizes)
+    pairs = growth.get("pairs") or {}
+    versions = growth.get("versions") or {}
+    return Measurements(date, growth["machine"], versions, "benchmarks/growth.py", sizes, pairs)
 
 
 def main() -> None:
@@ -77,18 +80,16 @@ def main() -> None:
     growth = json.loads(given.growth.read_text("utf-8"))
     rows = sizes_of(growth)
     sizes = measurements(growth, given.date).sizes
-    others: tuple[Measurements, ...] = ()
-    if given.training:
-        others = (measurements(json.loads(given.training.read_text("utf-8")), given.date),)
-    with tempfile.TemporaryDirectory() as work:
-        pairs = measure_pairs(Path(work), sizes[-1])
-    made = replace(
-        measurements(growth, given.date),
-        pairs=pairs,
-        approximate=tuple(json.loads(given.approximate.read_text("utf-8"))),
-        gpu=gpu_figures(),
-        others=others,
-    )
+    approximate = tuple(json.loads(given.approximate.read_text("utf-8")))
+    made = replace(measurements(growth, given.date), gpu=gpu_figures())
+    if given.training:  # the index was measured there, too
+        other = measurements(json.loads(given.training.read_text("utf-8")), given.date)
+        made = replace(made, others=(replace(other, approximate=approximate),))
+    else:
+        made = replace(made, approximate=approximate)
+    if not made.pairs:
+        with tempfile.TemporaryDirectory() as work:
+            made = replace(made, pairs=measure_pairs(Path(work), sizes[-1]))
     made.save(OUTPUT)
     STAGES.write_text(
         json.dumps({"machine": growth["machine"], "made": given.date, "sizes": rows}, indent=1)

@@ -29,7 +29,7 @@ def test_the_package_has_measurements() -> None:
     found = Measurements.shipped()
     assert found.is_shipped
     assert found.made >= "2026"
-    assert len(found.approximate) > 1
+    assert any(len(part.approximate) > 1 for part in (found, *found.others))
     assert found.pairs["pair_seconds"] > 0
     stages = {stage for part in (found, *found.others) for stage in part.largest.cpu_seconds}
     assert stages >= {"read", "near-duplicates", "report", "text", "structure", "definitions",

@@ -378,7 +378,8 @@ class _Planner:
         return Stage("vectors", ONE_CORE, "one core, segment by segment", figures)
 
     def _approximate(self) -> Stage:
-        rows = self._shipped.approximate
+        found = next(part for part in (self._shipped, *self._shipped.others) if part.approximate)
+        rows = found.approximate
         vectors = [row["vectors"] for row in rows]
         wanted = self._drivers["types"]
         parts = []
@@ -391,7 +392,7 @@ class _Planner:
             ))  # fmt: skip
         law = PowerLaw.fit(vectors, [row["bytes"] for row in rows], exponent=1.0)
         each = law.value / law.largest
-        where = self._from(self._shipped)
+        where = self._from(found)
         size = _figure(
             law.at(wanted), f"measured: {each:.0f} bytes a vector of {rows[-1]['dim']:.0f}{where}"
         )

@@ -1,17 +1,26 @@
 """Measure how the cost of building, extending and asking a library grows with its size.
 
     python benchmarks/growth.py CORPORA WORK [--sizes 473 2000 5000 20000] [--adds 5] [--model]
+        [--parts stages build add ask] [--jobs N]
 
 CORPORA has a folder of packed papers for each collection. Corpora of any size are made of copies of
 them in which words and symbols differ (`large_corpus.py` says how; the first 473 papers are ours,
 unchanged). For each size, in processes of their own:
 
-- *build*: `eqemb build`, by stage. "reading" includes finding near-duplicates and ends when the
-  first paper is indexed; stages that alternate are summed up.
-- *add*: `eqemb add` of ten new papers, the same at every size, to the built library: it works on a
-  copy made of hard links, so that every repetition finds the same library.
+- *stages*: each stage by itself, for the plan: reading, near-duplicates, the report, and the parts
+  of the index (text, structure, definitions, renderings), whose segments are indexed in parallel.
+  CPU seconds, bytes and peak memory of the largest process; answers to questions.
+- *build*: a library built by one call, by stage. "reading" includes finding near-duplicates and
+  ends when the first paper is indexed; stages that alternate are summed up.
+- *add*: add ten new papers, the same at every size, to the library: it works on a copy made of hard
+  links, so that every repetition finds the same library.
 - *ask*: open the library and answer a first query, then the 20 queries of `queries.toml` twice, of
-  which the second time counts; and `eqemb search` as a command. Files are in the page cache.
+  which the second time counts; and `eqemb search` as a command, where typer is installed. Files are
+  in the page cache.
+
+Without `build`, the other parts use the library that `stages` made. Only NumPy and snowballstemmer
+are needed, and numba with `--model`: `PYTHONPATH=src python benchmarks/growth.py ... --parts stages
+ask` runs on a machine without the command line's packages.
 
 Prints tables, and keeps all numbers in WORK/growth.json. What is in that file is not measured
 again; remove it to measure another version on the same papers. WORK needs about 30 kB for a paper
@@ -19,25 +28,31 @@ and 300 kB for its place in a library. `processes.py` says how memory is measure
 """
 
 import argparse
+import importlib.util
 import json
 import os
-import platform
 import shutil
 import sqlite3
 import statistics
 import sys
+import tempfile
 import time
 import tomllib
 from collections.abc import Callable, Iterable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from large_corpus import LargeCorpus, find_papers
 from processes import memory, run_measured
 
+from eqemb.planning.measure import measure_pairs, measure_size
+from eqemb.planning.measurements import Size, describe_machine, describe_versions
+
 ADDED = 10  # papers
 QUERIES = Path(__file__).with_name("queries.toml")
-RUN, ASK = "--run-command", "--ask"  # how this script starts itself
+RUN, ASK = "--run-step", "--ask"  # how this script starts itself
+PARTS = ("stages", "build", "add", "ask")
 Row = dict[str, Any]
 
 
@@ -63,19 +78,24 @@ class StageClock:
         return time.perf_counter(), sum(os.times()[:4])
 
 
-def run_command(file: Path, arguments: list[str]) -> None:
-    """Run eqemb in this process, and write the seconds of its stages."""
-    from eqemb.__main__ import main as eqemb
-    from eqemb.cli.progress import StageProgress
+def run_step(file: Path, name: str, folder: str, papers: str, model: str) -> None:
+    """Build a library or add to it in this process, and write the seconds of its stages."""
+    from eqemb.facade.library import Library
+    from eqemb.facade.update import add_papers
 
     clock = StageClock()
-    StageProgress.update = lambda _self, stage, _state: clock.enter(stage)  # type: ignore[method-assign, assignment]
-    sys.argv = ["eqemb", *arguments]
-    try:
-        eqemb()
-    finally:
-        clock.enter("")
-        file.write_text(json.dumps(clock.stages), "utf-8")
+
+    def watch(stage: str, _state: str) -> None:
+        clock.enter(stage)
+
+    if name == "build":
+        with Library.build(papers, folder, model=model == "model", watch=watch) as library:
+            printed = {"articles": library.report["articles"]}
+    else:
+        printed = {"articles": add_papers(folder, papers, root=papers, watch=watch).articles}
+    clock.enter("")
+    file.write_text(json.dumps(clock.stages), "utf-8")
+    print(json.dumps(printed))
 
 
 def ask(folder: str) -> None:
@@ -108,46 +128,78 @@ def ask(folder: str) -> None:
 class Growth:
     """The folder of the measurements."""
 
-    def __init__(self, work: Path, corpus: LargeCorpus, adds: int, *, model: bool) -> None:
-        self.work, self._corpus, self._adds, self._model = work, corpus, adds, model
+    def __init__(self, work: Path, corpus: LargeCorpus, given: argparse.Namespace) -> None:
+        self.work, self._corpus, self._given = work, corpus, given
+        self._model = model = given.model
         self._file = work / "growth.json"
         self.rows: dict[str, Row] = {}
+        self.pairs: dict[str, float] = {}
         if self._file.exists():
             state = json.loads(self._file.read_text("utf-8"))
             if state["model"] != model:
                 raise SystemExit(
                     f"{self._file} has model: {state['model']}, not {model}; remove it"
                 )
-            self.rows = state["sizes"]
+            self.rows, self.pairs = state["sizes"], state.get("pairs", {})
 
     def measure(self, size: int) -> None:
         """Take the measurements of a size that are missing."""
         row = self.rows.setdefault(str(size), {})
-        library = self.work / f"library-{size}"
+        staged, library = self.work / f"stages-{size}", self.work / f"library-{size}"
+        if "build" not in self._given.parts:
+            library = staged / "library"
         parts: dict[str, Callable[[], Any]] = {
+            "stages": lambda: self._stages(size, staged),
             "build": lambda: self._build(size, library),
             "content": lambda: content(library),
-            "add": lambda: [self._add(library) for _ in range(self._adds)],
+            "add": lambda: [self._add(library) for _ in range(self._given.adds)],
             "ask": lambda: self._ask(library),
         }
         for name, measured in parts.items():
-            if name not in row:
+            if name not in row and name in (*self._given.parts, "content"):
                 print(f"{time.strftime('%H:%M:%S')} {size:,} papers: {name}", file=sys.stderr)
                 row[name] = measured()
                 self._save()
 
+    def measure_pairs(self, size: int) -> None:
+        """Time near-duplicates of whole segments, with the hashes of papers of a size."""
+        if "stages" in self._given.parts and not self.pairs:
+            staged = dict(self.rows[str(size)]["stages"])
+            del staged["seconds"]
+            with tempfile.TemporaryDirectory() as folder:
+                self.pairs = measure_pairs(Path(folder), Size(**staged))
+            self._save()
+
     def _save(self) -> None:
-        state = {"machine": machine(), "model": self._model, "sizes": self.rows}
+        state = {"machine": describe_machine(), "versions": describe_versions()}
+        state |= {"model": self._model, "pairs": self.pairs, "sizes": self.rows}
         new = self._file.with_suffix(".new")
         new.write_text(json.dumps(state, indent=1), "utf-8")
         new.replace(self._file)
 
-    def _build(self, size: int, library: Path) -> Row:
+    def _papers(self, size: int) -> Path:
         papers = self.work / f"papers-{size}"
         self._corpus.write(papers, size)
+        return papers
+
+    def _stages(self, size: int, folder: Path) -> Row:
+        papers = self._papers(size)
+        shutil.rmtree(folder, ignore_errors=True)
+        start = time.perf_counter()
+        found = measure_size(
+            sorted(papers.glob("*/*.tar.gz")),
+            papers,
+            folder,
+            jobs=self._given.jobs,
+            train=self._model,
+            watch=lambda text: print(time.strftime("%H:%M:%S"), text, file=sys.stderr),
+        )
+        return asdict(found) | {"seconds": time.perf_counter() - start}
+
+    def _build(self, size: int, library: Path) -> Row:
+        papers = self._papers(size)
         shutil.rmtree(library, ignore_errors=True)
-        model = () if self._model else ("--no-model",)
-        return self._eqemb("build", papers, "-o", library, "--no-map", *model)
+        return self._step("build", library, papers)
 
     def _add(self, library: Path) -> Row:
         """Add papers to a copy; the files of a library are never changed, so that links do."""
@@ -158,7 +210,7 @@ class Growth:
         shutil.copytree(
             library, copy, copy_function=os.link, ignore=shutil.ignore_patterns(".lock")
         )
-        row = self._eqemb("add", copy, papers, "--root", papers)
+        row = self._step("add", copy, papers)
         if row["printed"]["articles"] != ADDED or _files(library) != before:
             raise SystemExit(f"adding to {copy} failed, or changed files of {library}")
         shutil.rmtree(copy)
@@ -166,16 +218,19 @@ class Growth:
 
     def _ask(self, library: Path) -> Row:
         words = "precision recall harmonic mean"
-        command = [sys.executable, "-m", "eqemb", "search", str(library), words, "--json"]
-        row: Row = {"command_seconds": [run_measured(command).seconds for _ in range(5)]}
+        command = [sys.executable, "-m", "eqemb", "search", str(library), words, "--weak", "--json"]
+        row: Row = {}
+        if importlib.util.find_spec("typer"):
+            row["command_seconds"] = [run_measured(command).seconds for _ in range(5)]
         asked = run_measured([sys.executable, __file__, ASK, str(library)])
         row |= json.loads(asked.output)
         return row
 
-    def _eqemb(self, *arguments: str | Path) -> Row:
-        """Run a command and return what it needed."""
+    def _step(self, name: str, library: Path, papers: Path) -> Row:
+        """Change a library in a process of its own, and return what it needed."""
         file = self.work / "stages.json"
-        command = [sys.executable, __file__, RUN, file, *arguments, "--json"]
+        model = "model" if self._model else "no model"
+        command = [sys.executable, __file__, RUN, file, name, library, papers, model]
         row = vars(run_measured(list(map(str, command))))
         row["printed"] = json.loads(row.pop("output"))
         row["stages"] = json.loads(file.read_text("utf-8"))
@@ -211,30 +266,40 @@ def content(library: Path) -> Row:
 
 def figures(row: Row) -> dict[str, float]:
     """Return the figures of a size by name; seconds of a build are those of 1,000 papers."""
-    made, there, asked = row["build"], row["content"], row["ask"]
-    thousands = there["articles"] / 1000
-    found = {"build s/1,000": made["seconds"] / thousands}
-    for stage, (seconds, cpu) in made["stages"].items():
+    thousands = row["content"]["articles"] / 1000
+    found: dict[str, float] = {}
+    if staged := row.get("stages"):
+        for stage, cpu in staged["cpu_seconds"].items():
+            found[f"stage {stage} CPU s/1,000"] = cpu / thousands
+        for stage, peak in staged["peak_bytes"].items():
+            found[f"stage {stage} MB of a process"] = peak / 1e6
+    if made := row.get("build"):
+        found["build s/1,000"] = made["seconds"] / thousands
+        for stage, (seconds, cpu) in made["stages"].items():
+            found[f"{stage} s/1,000"] = seconds / thousands
+            found[f"{stage} CPU s/1,000"] = cpu / thousands
+        found["build MB"] = made["peak_megabytes"]
+        found["build anonymous MB"] = made["peak_anonymous_megabytes"]
+    found["library MB"] = row["content"]["megabytes"]
+    if row.get("add"):
         found |= {
-            f"{stage} s/1,000": seconds / thousands,
-            f"{stage} CPU s/1,000": cpu / thousands,
+            "add s": _median(row["add"], "seconds"),
+            "add CPU s": _median(row["add"], "cpu_seconds"),
+            "add MB": _median(row["add"], "peak_megabytes"),
+            "add anonymous MB": _median(row["add"], "peak_anonymous_megabytes"),
         }
-    return found | {
-        "build MB": made["peak_megabytes"],
-        "build anonymous MB": made["peak_anonymous_megabytes"],
-        "library MB": there["megabytes"],
-        "add s": _median(row["add"], "seconds"),
-        "add CPU s": _median(row["add"], "cpu_seconds"),
-        "add MB": _median(row["add"], "peak_megabytes"),
-        "add anonymous MB": _median(row["add"], "peak_anonymous_megabytes"),
-        "open ms": asked["open_seconds"] * 1e3,
-        "first answer ms": asked["first_seconds"] * 1e3,
-        "words ms": statistics.median(asked["words_seconds"]) * 1e3,
-        "equation ms": statistics.median(asked["equations_seconds"]) * 1e3,
-        "ask MB": asked["megabytes"][0],
-        "ask anonymous MB": asked["megabytes"][1],
-        "command s": statistics.median(asked["command_seconds"]),
-    }
+    if asked := row.get("ask"):
+        found |= {
+            "open ms": asked["open_seconds"] * 1e3,
+            "first answer ms": asked["first_seconds"] * 1e3,
+            "words ms": statistics.median(asked["words_seconds"]) * 1e3,
+            "equation ms": statistics.median(asked["equations_seconds"]) * 1e3,
+            "ask MB": asked["megabytes"][0],
+            "ask anonymous MB": asked["megabytes"][1],
+        }
+        if "command_seconds" in asked:
+            found["command s"] = statistics.median(asked["command_seconds"])
+    return found
 
 
 def _median(rows: list[Row], name: str) -> float:
@@ -248,14 +313,13 @@ def table(heads: Iterable[str], lines: Iterable[Iterable[str]]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in rows) + "\n"
 
 
+def _ratio(large: float, small: float) -> str:
+    return f"{large / small:.2f}" if small else "-"
+
+
 def shown(value: float) -> str:
     """Format a figure with three significant digits."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
-
-
-def machine() -> str:
-    """Return what the figures depend on."""
-    return f"{platform.machine()}, {os.cpu_count()} cores, Python {sys.version.split()[0]}"
 
 
 def tables(rows: dict[str, Row]) -> str:
@@ -279,25 +343,27 @@ def tables(rows: dict[str, Row]) -> str:
                 (
                     name,
                     *(shown(every[s][name]) for s in sizes),
-                    *(f"{last[name] / every[s][name]:.2f}" for s in sizes[:-1]),
+                    *(_ratio(last[name], every[s][name]) for s in sizes[:-1]),
                 )
                 for name in last
+                if all(name in every[size] for size in sizes)
             ),
         )
     )
-    spans = [sorted(add["seconds"] for add in rows[size]["add"]) for size in sizes]
-    for head, span in zip(heads, spans, strict=True):
-        parts.append(
-            f"Adding {ADDED} papers to {head}: {shown(span[0])} to {shown(span[-1])} s"
-            f" in {len(span)} repetitions.\n"
-        )
+    for head, size in zip(heads, sizes, strict=True):
+        if span := sorted(add["seconds"] for add in rows[size].get("add", ())):
+            parts.append(
+                f"Adding {ADDED} papers to {head}: {shown(span[0])} to {shown(span[-1])} s"
+                f" in {len(span)} repetitions.\n"
+            )
     return "\n".join(parts)
 
 
 def main() -> None:
     """Measure each size, and print the tables."""
     if sys.argv[1:2] == [RUN]:
-        run_command(Path(sys.argv[2]), sys.argv[3:])
+        run_step(Path(sys.argv[2]), *sys.argv[3:])
+        return
     if sys.argv[1:2] == [ASK]:
         ask(sys.argv[2])
         return
@@ -307,13 +373,18 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=[473, 2000, 5000, 20000])
     parser.add_argument("--adds", type=int, default=5, help="repetitions of adding")
     parser.add_argument("--model", action="store_true", help="train a model, too")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--jobs", type=int, help="processes; default: one for each core")
     given = parser.parse_args()
     given.work.mkdir(parents=True, exist_ok=True)
-    corpus = LargeCorpus(find_papers(given.corpora))
-    growth = Growth(given.work, corpus, given.adds, model=given.model)
+    corpus = LargeCorpus(find_papers(given.corpora), given.jobs or os.cpu_count() or 1)
+    if not {"stages", "build"} & set(given.parts):
+        parser.error("--parts must have stages or build: the others need a library")
+    growth = Growth(given.work, corpus, given)
     for size in sorted(given.sizes):
         growth.measure(size)
-    print(f"{machine()}.\n")
+    growth.measure_pairs(max(given.sizes))
+    print(f"{describe_machine()}.\n")
     print(tables({str(size): growth.rows[str(size)] for size in given.sizes}))
 
 

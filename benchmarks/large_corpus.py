@@ -19,6 +19,7 @@ an author's own environments stay. The same papers and numbers give the same byt
 import argparse
 import gzip
 import io
+import itertools
 import random
 import re
 import shutil
@@ -26,6 +27,7 @@ import string
 import tarfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -91,8 +93,9 @@ def find_papers(corpora: Path, collections: Iterable[str] = COLLECTIONS) -> list
 class LargeCorpus:
     """Copies of papers."""
 
-    def __init__(self, papers: list[Path]) -> None:
-        self._papers = papers
+    def __init__(self, papers: list[Path], jobs: int = 1) -> None:
+        """`jobs` processes write the copies."""
+        self._papers, self._jobs = papers, jobs
         self._common, self._rare = _vocabulary(papers)
         self._tables: dict[int, Tables] = {}
 
@@ -112,6 +115,17 @@ class LargeCorpus:
         if (folder / _DONE).exists():
             return
         shutil.rmtree(folder, ignore_errors=True)
+        rows = list(copies.items())
+        groups = [dict(rows[start :: self._jobs]) for start in range(self._jobs)]
+        if self._jobs == 1:
+            self.write_copies(folder, copies)
+        else:
+            with ProcessPoolExecutor(self._jobs) as pool:
+                list(pool.map(self.write_copies, itertools.repeat(folder), groups))
+        (folder / _DONE).touch()
+
+    def write_copies(self, folder: Path, copies: dict[Path, list[int]]) -> None:
+        """Write copies of some papers, by number."""
         for paper, numbers in copies.items():
             (folder / paper.parent.name).mkdir(parents=True, exist_ok=True)
             members = [(name, _split(name, data)) for name, data in _unpack(paper)]
@@ -122,7 +136,6 @@ class LargeCorpus:
                     shutil.copyfile(paper, target)
                 else:
                     target.write_bytes(self._packed_copy(name, copy, members))
-        (folder / _DONE).touch()
 
     def _packed_copy(self, paper: str, copy: int, members: list[tuple[str, Text | bytes]]) -> bytes:
         tables, dice = self._table(copy), random.Random(f"{paper} {copy}")

@@ -36,7 +36,7 @@ LAYERS = [
     {"search"},
     {"facade"},
     {"eqemb"},
-    {"evaluation", "server", "sklearn"},
+    {"evaluation", "planning", "server", "sklearn"},
     {"cli"},
     {"__main__"},
 ]

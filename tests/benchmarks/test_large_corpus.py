@@ -108,3 +108,17 @@ def test_new_papers_are_in_no_corpus(corpora: Path, tmp_path: Path) -> None:
     new = read(tmp_path / "new")
     assert len(new) == 2
     assert not new.keys() & read(tmp_path / "papers").keys()
+
+
+def test_processes_write_the_same_bytes(corpora: Path, tmp_path: Path) -> None:
+    """However many there are."""
+    papers = find_papers(corpora, ("ai", "ml"))
+    for jobs in (1, 2):
+        LargeCorpus(papers, jobs).write(tmp_path / str(jobs), 7)
+    one, two = (
+        {path.relative_to(tmp_path / jobs): path.read_bytes() for path in files}
+        for jobs in ("1", "2")
+        for files in [sorted((tmp_path / jobs).rglob("*.tar.gz"))]
+    )
+    assert len(one) == 7
+    assert one == two

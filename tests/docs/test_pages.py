@@ -200,6 +200,8 @@ LEFT_OUT = {
     "retrieval": "takes minutes",
     "repro": "rebuilds a library; test_cli.py runs it",
     "--watch": "does not end",
+    "--measure": "takes minutes; test_measure.py measures a few papers",
+    "--measurements": "needs a file that --measure writes",
     "--encoder": "needs a model of others; test_encoder_models.py makes one",
 }
 

@@ -8,7 +8,7 @@ import os
 import sys
 from pathlib import Path
 
-from eqemb.cli import agents, ask, build, demo, evaluate, fetch, serve, show, train, update
+from eqemb.cli import agents, ask, build, demo, evaluate, fetch, plan, serve, show, train, update
 from eqemb.cli.app import app
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "evaluate",
     "fetch",
     "main",
+    "plan",
     "serve",
     "show",
     "train",

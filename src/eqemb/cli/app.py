@@ -35,7 +35,7 @@ COMMAND_GROUPS = {
         "serve",
         "mcp",
     ),
-    "Build": ("demo", "build", "read", "fetch"),
+    "Build": ("demo", "build", "read", "fetch", "plan"),
     "Keep": ("info", "add", "update", "remove", "retrain", "compact", "export", "map", "repro"),
     "Research": ("train", "use", "split", "evaluate", "compare", "retrieval"),
 }

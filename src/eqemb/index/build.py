@@ -53,13 +53,10 @@ WINDOWS_FROM = 100_000
 def build_index(records: Records, folder: Path) -> None:
     """Index every equation of the records of a segment into `folder`."""
     folder.mkdir(exist_ok=True)
-    _index_equations(records, folder)
-    index_text(records, folder)
-    index_structure(records, folder)
-    index_definitions(records, folder)
-    index_renderings(records, folder)
+    for index_part in INDEX_PARTS.values():
+        index_part(records, folder)
     index_windows(folder)
-    _finish(folder)
+    finish_index(folder)
 
 
 #: Computes the index of a new segment.
@@ -125,7 +122,7 @@ def build_vectors(
             np.save(path, means)
 
 
-def _finish(folder: Path) -> None:
+def finish_index(folder: Path) -> None:
     """Write index.json, and make all files durable before the library switches to them."""
     write_version(folder)
     for path in folder.iterdir():
@@ -199,3 +196,13 @@ def _index_equations(records: Records, folder: Path) -> None:
     for title, number in sections.items():
         titles.add(number, Counter(map(stem, read_tokens(title)[0])))
     titles.write()
+
+
+#: The parts of an index by name, in the order in which they are written.
+INDEX_PARTS: dict[str, Callable[[Records, Path], None]] = {
+    "equations": _index_equations,
+    "text": index_text,
+    "structure": index_structure,
+    "definitions": index_definitions,
+    "renderings": index_renderings,
+}

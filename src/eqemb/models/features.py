@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from eqemb.corpus.corpus import Ids, Pointers
 from eqemb.corpus.split import TrainingStream
@@ -45,6 +44,8 @@ def offsets(vectors: Floats, near: Near, span: tuple[int, int]) -> Offsets:
     starts = near.starts[first : last + 1]
     ids = near.types[starts[0] : starts[-1]]
     entries = (np.ones(len(ids), np.float32), ids, starts - starts[0])
+    from scipy.sparse import csr_array  # building without a model does without SciPy
+
     which = csr_array(entries, shape=(last - first, len(vectors)))
     return Offsets(near.positions[first:last], which @ vectors)
 

@@ -1,0 +1,112 @@
+"""Command that says what a large library needs: plan."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from eqemb.cli.app import app
+from eqemb.cli.console import print_json, print_message
+from eqemb.cli.options import Jobs, Json, Option, path_argument
+from eqemb.errors import UsageError
+
+if TYPE_CHECKING:
+    from eqemb.planning.measurements import Measurements
+
+
+@app.command()
+def plan(
+    papers: Annotated[
+        int | None, Option("--papers", min=1, metavar="N", help="Papers of the library.")
+    ] = None,
+    equations: Annotated[
+        float | None,
+        Option("--equations-per-paper", metavar="N", help="Default: as measured."),
+    ] = None,
+    words: Annotated[
+        float | None, Option("--words-per-paper", metavar="N", help="Default: as measured.")
+    ] = None,
+    size: Annotated[
+        float | None,
+        Option("--bytes-per-paper", metavar="N", help="Of its source; default: as measured."),
+    ] = None,
+    cores: Annotated[int, Option("--cores", min=1, help="Cores of a machine.")] = 16,
+    machines: Annotated[int, Option("--machines", min=1, help="Number of machines.")] = 1,
+    bandwidth: Annotated[
+        float, Option("--bandwidth", metavar="MBIT", help="Of the download, in Mbit/s.")
+    ] = 1000.0,
+    measure: Annotated[
+        list[Path] | None,
+        Option(
+            "--measure",
+            metavar="PAPERS",
+            parser=path_argument,
+            help="Measure this machine on a sample of these papers (minutes); repeatable.",
+        ),
+    ] = None,
+    sample: Annotated[
+        int | None, Option("--sample", min=8, help="Papers that --measure reads; default 100.")
+    ] = None,
+    train: Annotated[bool, Option("--train/--no-train", help="Measure training, too.")] = True,
+    jobs: Jobs = None,
+    output: Annotated[
+        Path | None,
+        Option("-o", "--output", metavar="FILE", help="Where --measure writes what it measured."),
+    ] = None,
+    measurements: Annotated[
+        Path | None,
+        Option(
+            "--measurements",
+            metavar="FILE",
+            help="Plan with these measurements; default: figures that come with eqemb.",
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Say what a library of many papers needs.
+
+    Prints storage, memory, CPU and GPU hours of each stage, what bounds it, and the measurement
+    that each figure is computed from. `--measure` makes measurements on this machine; with
+    `--papers`, the plan is computed from them.
+    """
+    from eqemb.planning.estimate import Assumptions, make_plan, to_json
+    from eqemb.planning.measurements import Measurements
+    from eqemb.planning.render import plan_text
+
+    if measure and measurements:
+        raise UsageError("--measure makes measurements: leave out --measurements")
+    if not measure and (output or sample or not train):
+        raise UsageError("-o, --sample and --no-train belong to --measure: add --measure PAPERS")
+    if papers is None and not measure:
+        raise UsageError("say how many papers: --papers 2500000")
+    given = None
+    if papers is not None:  # wrong figures are refused before anything is measured
+        given = Assumptions(papers, equations, words, size, cores, machines, bandwidth)
+    if measure:
+        found = _measure(measure, sample, jobs, output, train=train)
+    elif measurements:
+        found = Measurements.load(measurements)
+    else:
+        found = Measurements.shipped()
+    if given is None:
+        return
+    made = make_plan(given, found)
+    if as_json:
+        print_json(to_json(made))
+    else:
+        print(plan_text(made), end="")
+
+
+def _measure(
+    papers: list[Path], sample: int | None, jobs: int | None, output: Path | None, *, train: bool
+) -> "Measurements":
+    from eqemb.planning.measure import SAMPLE_PAPERS, measure
+    from eqemb.planning.measurements import default_file
+
+    path = output or default_file()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    found = measure(
+        papers, sample=sample or SAMPLE_PAPERS, jobs=jobs, train=train, watch=print_message
+    )
+    found.save(path)
+    print_message(f"written: {path}")
+    print_message(f"next: eqemb plan --papers N --measurements {path}")
+    return found

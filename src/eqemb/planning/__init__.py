@@ -1,0 +1,1 @@
+"""Plan a large library: measure each stage on a sample, and compute what more papers need."""

@@ -1,0 +1,205 @@
+"""The arithmetic of a plan, on measurements made by hand."""
+
+import json
+import re
+from dataclasses import replace
+
+import pytest
+
+from eqemb.errors import UsageError
+from eqemb.planning import estimate
+from eqemb.planning.estimate import Assumptions, LibraryPlan, Stage, make_plan, to_json
+from eqemb.planning.measurements import Measurements
+from plan_measurements_by_hand import measurements, size
+
+MILLION = 1_000_000
+#: How sources begin or what they name.
+KNOWN_SOURCES = "measured|your figure|formula|a process|the codes|Heaps|without mapped"
+
+
+def planned(papers: int = MILLION, made: Measurements | None = None, **given: float) -> LibraryPlan:
+    """A plan, by default for a million papers."""
+    return make_plan(Assumptions(papers, **given), made or measurements())  # type: ignore[arg-type]
+
+
+def stage(plan: LibraryPlan, name: str) -> Stage:
+    """A stage by name."""
+    return next(one for one in plan.stages if one.name == name)
+
+
+def test_counts_follow_the_largest_size() -> None:
+    """Equations, words and bytes of a paper are those measured."""
+    totals = planned().totals
+    assert totals["equations"].value == 10 * MILLION
+    assert totals["words"].value == 1000 * MILLION
+    assert totals["source_bytes"].value == 20_000 * MILLION
+    assert totals["types"].value == pytest.approx(10 * MILLION)
+    assert totals["vocabulary"].value == pytest.approx(100 * 1000, rel=0.01)  # Heaps' law
+
+
+def test_linear_stages() -> None:
+    """A paper costs what it cost in the measurement."""
+    plan = planned()
+    assert stage(plan, "read").value("cpu_seconds") == pytest.approx(0.041 * MILLION)
+    assert stage(plan, "index").value("cpu_seconds") == pytest.approx(5 * 0.02 * MILLION)
+    assert stage(plan, "train").value("cpu_seconds") == pytest.approx(0.1 * MILLION)
+    assert stage(plan, "index").value("disk_bytes") == pytest.approx(5 * 500 * MILLION)
+    assert stage(plan, "vectors").value("disk_bytes") == pytest.approx(4000 * MILLION)
+
+
+def test_near_duplicates_are_quadratic_in_segments() -> None:
+    """1,000 segments, each looked for in all before it; twice the papers cost four times that."""
+    one = stage(planned(), "near-duplicates").value("cpu_seconds")
+    assert one == pytest.approx(1000 * 0.5 + 1000 * 999 / 2 * 0.1)
+    two = stage(planned(2 * MILLION), "near-duplicates").value("cpu_seconds")
+    assert two / one == pytest.approx(4, rel=0.02)
+
+
+def test_the_approximate_index_continues_its_exponents() -> None:
+    """Training is linear here, adding has the exponent 1.5; 30 bytes a vector."""
+    found = stage(planned(), "approximate index")
+    assert found.value("cpu_seconds") == pytest.approx(4 * 250 + 8 * 250**1.5)
+    assert found.value("disk_bytes") == pytest.approx(30 * 10 * MILLION)
+
+
+def test_gpu_seconds() -> None:
+    """Those of words and of equations."""
+    assert stage(planned(), "train").value("gpu_seconds") == pytest.approx(1000 + 100)
+
+
+def test_memory() -> None:
+    """Of processes: the largest worker, and a segment of 1,000 papers; of serving: a line."""
+    plan = planned(cores=8)
+    assert stage(plan, "read").value("memory_bytes") == 8 * 100_000_000
+    assert stage(plan, "index").value("memory_bytes") == pytest.approx(8 * 150_000_000)
+    assert stage(plan, "serve").value("memory_bytes") == pytest.approx(5e7 + 100 * 1e7)
+
+
+def test_answers() -> None:
+    """The slower kind counts."""
+    assert stage(planned(), "serve").value("answer_seconds") == pytest.approx(0.002 + 0.2)
+
+
+def test_answers_of_small_libraries_come_with_a_warning() -> None:
+    """Fixed costs hide how answers grow."""
+    warning = "fewer than 1,000 papers were measured: hardly a hint"
+    small = stage(planned(made=measurements(100, 200)), "serve").figures["answer_seconds"]
+    assert warning in small.sources
+    assert warning not in stage(planned(), "serve").figures["answer_seconds"].sources
+
+
+def test_download() -> None:
+    """By the bandwidth that was given."""
+    found = stage(planned(bandwidth=100.0), "download")
+    assert found.value("network_seconds") == pytest.approx(20e9 * 8 / 100e6)
+    assert "35 days" in found.figures["network_seconds"].sources[0]  # a request each 3 s
+
+
+def test_what_the_user_gives_replaces_what_was_measured() -> None:
+    """And the plan says whose figure it is."""
+    plan = planned(equations_per_paper=40.0)
+    assert plan.totals["equations"].value == 40 * MILLION
+    assert plan.totals["equations"].sources == ("your figure: 40 equations a paper",)
+    assert plan.totals["words"].sources[0].startswith("measured: 1,000 words a paper in 2,000")
+    assumed = to_json(plan)["assumptions"]
+    assert assumed["equations_per_paper"] == {"value": 40.0, "from": "you"}
+    assert assumed["words_per_paper"] == {"value": 1000.0, "from": "measured"}
+    more = stage(plan, "index").value("cpu_seconds") - stage(planned(), "index").value(
+        "cpu_seconds"
+    )
+    assert more == pytest.approx(3 * 3 * 0.02 * MILLION)  # three parts cost by equation
+
+
+def test_hours_depend_on_where_a_stage_runs() -> None:
+    """All cores of all machines, those of one machine, or one core."""
+    plan = planned(cores=10)
+    hours = {one.name: (one.hours(10, 1), one.hours(10, 4)) for one in plan.stages}
+    assert hours["read"][0] == pytest.approx(4 * hours["read"][1])
+    assert hours["train"][0] == hours["train"][1] == pytest.approx(0.1 * MILLION / 3600 / 10)
+    assert hours["vectors"][0] == hours["vectors"][1] == pytest.approx(0.01 * MILLION / 3600)
+    assert hours["serve"] == (0, 0)
+    assert plan.hours(1) == pytest.approx(sum(one for one, _ in hours.values()))
+    assert plan.hours(10**6) == pytest.approx(plan.serial_hours, rel=0.001)
+    assert plan.slowest.name == max(hours, key=lambda name: hours[name][0])
+
+
+def test_every_figure_has_a_source_that_says_how_far_it_reaches() -> None:
+    """Whether measured, by formula, or the user's."""
+    plan = planned()
+    figures = [figure for one in plan.stages for figure in one.figures.values()]
+    for figure in (*figures, *plan.totals.values()):
+        assert figure.value > 0
+        assert figure.sources
+        for source in figure.sources:
+            assert re.search(KNOWN_SOURCES, source), source
+    (read, _) = stage(plan, "read").figures["cpu_seconds"].sources
+    assert read == (
+        "reading: measured 40 CPU s per 1,000 papers at 2,000 papers, exponent 1.00 by words;"
+        " linear by papers, extrapolated by a factor of 500"
+    )
+
+
+def test_another_exponent_is_said() -> None:
+    """A stage that is linear by design but was not in the measurement."""
+    slow = replace(size(2_000), cpu_seconds=size(2_000).cpu_seconds | {"text": 160.0})
+    made = measurements(sizes=(size(500), slow))
+    sources = stage(planned(made=made), "index").figures["cpu_seconds"].sources
+    text = next(source for source in sources if source.startswith("text"))
+    assert "exponent 2.00 by words" in text
+    assert "CPU h if that exponent continued)" in text
+
+
+def test_stages_that_were_not_measured_use_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their lines say from which machine."""
+    monkeypatch.setattr(Measurements, "shipped", classmethod(lambda _cls: measurements()))
+    sizes = []
+    for one in (size(10), size(50)):
+        seconds = {name: value for name, value in one.cpu_seconds.items() if name != "train"}
+        sizes.append(replace(one, cpu_seconds=seconds, peak_bytes={"read": 1, "index": 1}, ask={}))
+    own = measurements(sizes=tuple(sizes), machine="mine", approximate=(), gpu={}, is_shipped=False)
+    plan = planned(made=own)
+    assert (
+        "(of a machine, 2 cores, 2026-01-02)"
+        in stage(plan, "train").figures["cpu_seconds"].sources[0]
+    )
+    assert "mine" not in str(stage(plan, "serve").figures)
+    assert stage(plan, "serve").value("answer_seconds") == pytest.approx(0.202)
+    assert "(of" not in stage(plan, "read").figures["cpu_seconds"].sources[0]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"papers": 0}, "papers must be an integer of at least 1"),
+        ({"papers": 1, "cores": 0}, "cores must be"),
+        ({"papers": 1, "machines": -1}, "machines must be"),
+        ({"papers": 1, "bandwidth": 0.0}, "bandwidth must be"),
+        ({"papers": 1, "equations_per_paper": -1.0}, "equations_per_paper must be"),
+        ({"papers": 1, "words_per_paper": float("nan")}, "words_per_paper must be"),
+    ],
+)
+def test_wrong_figures_are_refused(given: dict[str, float], message: str) -> None:
+    """With the value and what is expected."""
+    with pytest.raises(UsageError, match=message):
+        Assumptions(**given)  # type: ignore[arg-type]
+
+
+def test_json_has_all_stages() -> None:
+    """In the order of the work, with sources; it is plain JSON."""
+    found = json.loads(json.dumps(to_json(planned())))
+    assert (found["format"], found["version"]) == ("eqemb plan", 1)
+    assert [one["name"] for one in found["stages"]] == [
+        "download", "read", "near-duplicates", "index", "train", "vectors", "approximate index",
+        "serve",
+    ]  # fmt: skip
+    for one in found["stages"]:
+        assert set(one) == {"name", "runs_on", "bound", "hours", "figures"}
+        assert all(set(figure) == {"value", "sources"} for figure in one["figures"].values())
+    assert found["bound_by"] == planned().slowest.name
+
+
+def test_index_parts_are_those_of_the_index() -> None:
+    """A part that is added to the index must be added to the plan."""
+    from eqemb.index.build import INDEX_PARTS
+
+    assert list(estimate.INDEX_DRIVERS) == list(INDEX_PARTS)

@@ -52,6 +52,7 @@ LAZY_MODULES = {"eqemb.facade.library", "eqemb.server.app"}
 HEAVY = {
     "fastapi",
     "filelock",
+    "fsspec",
     "gensim",
     "HanTa",
     "matplotlib",

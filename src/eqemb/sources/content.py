@@ -10,11 +10,11 @@ import posixpath
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import BinaryIO
 
 from eqemb.errors import SourceError
 from eqemb.sources.archives import Member, tar_header, tar_members, zip_members
+from eqemb.sources.files import open_file
 from eqemb.sources.found import NO_DOCUMENT, OTHER_FORMS
 from eqemb.sources.streams import CHUNK_BYTES, ENGINES, ByteStream, Meter, inflate, stream_from
 
@@ -85,7 +85,7 @@ def has_document_head(text: bytes) -> bool:
 def holds_display(path: str) -> bool:
     """Whether a file on disk has a display, by the signs of several formats."""
     try:
-        with Path(path).open("rb") as file:
+        with open_file(path) as file:
             text = _INLINE_CODE.sub(b"", file.read(_DISPLAY_BYTES))
             return _DISPLAY_SIGN.search(text) is not None
     except OSError:

@@ -3,7 +3,6 @@
 `folders` decides which loose files belong together; `loading` opens papers.
 """
 
-import os
 import posixpath
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -25,6 +24,7 @@ from eqemb.sources.content import (
     paper_id,
 )
 from eqemb.sources.documents import Listing, is_document, left_out, list_container
+from eqemb.sources.files import is_file, is_folder, real_path, shown_path
 from eqemb.sources.folders import Folder, LooseText, is_bare, read_text, upward
 from eqemb.sources.formats import format_of
 from eqemb.sources.forms import claims, identities, identity, is_better_form
@@ -42,6 +42,7 @@ from eqemb.sources.found import (
 )
 from eqemb.sources.looks import UNCHANGED, Looks, SeenFile
 from eqemb.sources.naming import KnownArticles, Names, NoArticles
+from eqemb.sources.remote import is_remote
 from eqemb.sources.roots import common_root, path_below, resolve_root
 from eqemb.sources.streams import CHUNK_BYTES, ENGINES, ByteStream, Meter
 
@@ -75,12 +76,14 @@ def discover(
     """
     given = [Path(path) for path in paths]
     for path in given:
+        reason = "there is no such file or folder"
         try:
-            is_there = path.is_dir() or path.is_file()
-        except OSError:  # in a folder without permission
+            is_there = is_folder(path) or is_file(path)
+        except OSError as error:  # in a folder without permission, or a store without access
             is_there = False
+            reason = (error.strerror or str(error)) if is_remote(path) else reason
         if not is_there:
-            raise UsageError(f"nothing to read at {path}: there is no such file or folder")
+            raise UsageError(f"nothing to read at {shown_path(path)}: {reason}")
     if not given:
         return iter(())
     base = common_root(given) if root is None else resolve_root(root)
@@ -247,7 +250,7 @@ class _Finder:
             yield _skipped(folder.find(path), "unreadable", reason)
         for path in folder.outside:
             if not names.is_never_paper(path):
-                target = names.encodable(os.path.realpath(f"{folder.top}/{path}"))
+                target = names.encodable(real_path(f"{folder.top}/{path}"))
                 yield _skipped(folder.find(path), OUTSIDE, f"it leads to {target}")
 
     def _at(self, folder: Folder, path: str) -> Iterator[Found]:
@@ -424,11 +427,11 @@ def _skipped(found: Found, cause: str, detail: str = "") -> Found:
 
 def _split(given: dict[str, Path]) -> tuple[dict[str, Path], dict[str, Path]]:
     """The given folders that no other of them contains, and the given files."""
-    folders = {place: path for place, path in given.items() if path.is_dir()}
-    stored = {os.path.realpath(path) for path in folders.values()}
+    folders = {place: path for place, path in given.items() if is_folder(path)}
+    stored = {real_path(path) for path in folders.values()}
 
     def is_listed(path: Path) -> bool:
-        parts = Path(os.path.realpath(path)).parts
+        parts = Path(real_path(path)).parts
         return any(
             str(Path(*parts[:end])) in stored and not names.is_hidden("/".join(parts[end:]))
             for end in range(1, len(parts))

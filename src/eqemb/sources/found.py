@@ -2,11 +2,11 @@
 
 import io
 from dataclasses import dataclass, field, fields
-from pathlib import Path
 from typing import BinaryIO
 
 from eqemb.article import Problem
 from eqemb.checks import check_integer
+from eqemb.sources.files import open_file
 
 #: A paper in a format that is not read.
 OTHER_FORMS = ("pdf only", "postscript only", "dvi only", "word processor file", "epub only")
@@ -84,7 +84,7 @@ class Found:
 
     def open(self) -> BinaryIO:
         """Open its only file."""
-        return Path(self.path).open("rb") if self.data is None else io.BytesIO(self.data)
+        return open_file(self.path) if self.data is None else io.BytesIO(self.data)
 
 
 @dataclass(slots=True)

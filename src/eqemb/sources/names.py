@@ -201,6 +201,14 @@ def arxiv_id(path: str) -> tuple[str, str]:
     return "", ""
 
 
+def arxiv_year(name: str) -> int:
+    """The year of an arXiv id; 0 for other names."""
+    number = arxiv_id(name)[0].rpartition("/")[2]
+    if not number:
+        return 0
+    return (1900 if number[:2] > "90" else 2000) + int(number[:2])
+
+
 def place_of(path: str) -> str:
     """The part of a path that names an article; '' if that is the folder at its top.
 

@@ -10,7 +10,18 @@ import typer
 
 from eqemb.cli.app import app
 from eqemb.cli.console import first_names, print_json, print_message
-from eqemb.cli.options import Jobs, Json, LibraryPath, Option, Papers, Resume, path_argument
+from eqemb.cli.options import (
+    SELECTION,
+    Jobs,
+    Json,
+    LibraryPath,
+    Option,
+    Papers,
+    Resume,
+    path_argument,
+    selection_of,
+    with_options,
+)
 from eqemb.cli.progress import StageProgress, spinner
 from eqemb.errors import ThresholdError, UsageError
 
@@ -22,6 +33,7 @@ _FINISHED = "this was already done, there is nothing to resume"
 
 
 @app.command()
+@with_options(SELECTION)
 def add(
     library: LibraryPath,
     paths: Papers,
@@ -39,6 +51,7 @@ def add(
     jobs: Jobs = None,
     resume: Resume = False,
     as_json: Json = False,
+    **options: Any,
 ) -> None:
     """Add papers to a library without retraining its model."""
     from eqemb.facade.update import add_papers
@@ -53,6 +66,7 @@ def add(
             jobs=jobs,
             resume=resume,
             watch=progress.update,
+            selection=selection_of(options),
         )
     if as_json:
         print_json(vars(change))
@@ -67,6 +81,9 @@ def add(
     ):
         if names:
             print_message(f"{len(names):,} {what}: {first_names(names, _NAMED_ARTICLES)}")
+    if change.left_out:
+        causes = ", ".join(f"{count:,} {cause}" for cause, count in change.left_out.items())
+        print_message(f"{sum(change.left_out.values()):,} left out: {causes}")
     if change.root:
         print_message(f"the root of {library} is now {change.root}, since the old one is gone")
     if change.finished:

@@ -5,7 +5,8 @@ library.json. After a kill at any moment the library is the old one or the new o
 continues the work.
 
     settings.json   the steps that made the library, ending with this change
-    papers.json     authors and dates of papers from arXiv, if known
+    papers.jsonl    authors and dates of papers from arXiv, if known
+    left_out.json   how many papers were left out by the choice of categories and the like
     sources.json    the files that the papers were read from, and their digests
     manifest.json   the segments of the library
     model/          the library's own model: EqEmb-H with default settings, trained on all papers
@@ -15,11 +16,12 @@ continues the work.
 
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from eqemb.arxiv.selection import Selection, Selector
 from eqemb.errors import UsageError
 from eqemb.facade.map_update import carry_map
 from eqemb.facade.model import INDEXING, READING, ModelPlan, Watch
@@ -42,11 +44,11 @@ from eqemb.library.ingest import (
     write_report,
     write_run,
 )
-from eqemb.library.papers import write_papers
+from eqemb.library.papers import keep_left_out, write_papers
 from eqemb.library.segments import MERGED, READ, Manifest, SegmentWriter, update_near_pairs
 from eqemb.library.source_record import SourceRecord, keep_source_record
 from eqemb.models.embeddings import own_model
-from eqemb.sources import Limits, common_root, discover, resolve_root
+from eqemb.sources import Found, Limits, common_root, discover, resolve_root
 
 
 def read_library(  # noqa: PLR0913
@@ -60,25 +62,29 @@ def read_library(  # noqa: PLR0913
     worker_limits: WorkerLimits | None = None,
     progress: Callable[[Progress], None] | None = None,
     index: bool = False,
+    selection: Selection | None = None,
 ) -> None:
     """Read papers into the library at `folder`; with `index`, also compute an index.
 
     Names of articles are relative to `root`, by default the folder that the paths share. `resume`
-    continues an interrupted run on the same papers.
+    continues an interrupted run on the same papers. Papers that `selection` does not choose are
+    left out.
     """
     started, folder, given = time.time(), Path(folder), path_list(paths)
     limits, jobs = limits or Limits(), worker_count(jobs)
     top = common_root(given) if root is None else resolve_root(root)
     record = SourceRecord()
-    tasks = record.note(discover(given, limits, root=top, looks=record.looks))
+    chosen = Selector(selection, top)
+    found = chosen.only(discover(given, limits, root=top, looks=record.looks))
     with write_lock(folder, is_new=make_folder(folder)):
-        step = ingest_step("read", given, limits, top) | {"index": index}
-        if resume and is_complete(folder, [step], discover(given, limits, root=top)):
+        step = ingest_step("read", given, limits, top, selection) | {"index": index}
+        if resume and is_complete(folder, [step], _sources(given, limits, top, selection)):
             return
         generation = begin_generation(folder, [step], resume=resume)
         ingest = Ingest(limits, worker_limits or WorkerLimits(), jobs, progress)
         writer = SegmentWriter(generation, INDEXER if index else None)
-        done = ingest.run(tasks, writer, folder)
+        done = ingest.run(record.note(found), writer, folder)
+        keep_left_out(generation, None, chosen.to_json())
         record.forget(done)
         record.save(generation)
         save_manifest(generation, writer, top)
@@ -98,13 +104,15 @@ def build_library(  # noqa: PLR0913
     resume: bool = False,
     limits: Limits | None = None,
     watch: Watch | None = None,
+    selection: Selection | None = None,
 ) -> None:
     """Read papers into the library at `folder`, train its model and compute its index.
 
     Names of articles are relative to `root`, by default the folder that the paths share. `model`
     may hold settings of `EqEmbH`; if it is False, only words and structure are searched. `base` is
     a library or a model folder, whose word vectors are used unchanged. `resume` continues an
-    interrupted build at any stage; finished stages are not repeated.
+    interrupted build at any stage; finished stages are not repeated. Papers that `selection` does
+    not choose are left out.
     """
     started, folder, given = time.time(), Path(folder), path_list(paths)
     limits, jobs = limits or Limits(), worker_count(jobs)
@@ -113,16 +121,18 @@ def build_library(  # noqa: PLR0913
     plan = None if model is False else ModelPlan.checked(model, base)
     top = common_root(given) if root is None else resolve_root(root)
     record = SourceRecord()
-    tasks = record.note(discover(given, limits, root=top, looks=record.looks))
+    chosen = Selector(selection, top)
+    found = chosen.only(discover(given, limits, root=top, looks=record.looks))
     with write_lock(folder, is_new=make_folder(folder)):
-        step = ingest_step("build", given, limits, top)
+        step = ingest_step("build", given, limits, top, selection)
         step["model"] = plan.to_json() if plan else None
-        if resume and is_complete(folder, [step], discover(given, limits, root=top)):
+        if resume and is_complete(folder, [step], _sources(given, limits, top, selection)):
             return
         generation = begin_generation(folder, [step], resume=resume)
         ingest = Ingest(limits, WorkerLimits(), jobs, paper_progress(watch))
         writer = SegmentWriter(generation, INDEXER, announce=segment_progress(watch))
-        done = ingest.run(tasks, writer, folder)
+        done = ingest.run(record.note(found), writer, folder)
+        keep_left_out(generation, None, chosen.to_json())
         record.forget(done)
         record.save(generation)
         save_manifest(generation, writer, top)
@@ -136,6 +146,13 @@ def build_library(  # noqa: PLR0913
         finish_generation(generation, limits, summary, watch or ignore_progress)
         write_run(generation, started, jobs, paths=resolve_paths(step), resumed_after=done)
         switch_generation(folder, generation)
+
+
+def _sources(
+    given: list[str | Path], limits: Limits, top: Path, selection: Selection | None
+) -> Iterator[Found]:
+    """Yield the sources that are to be read, without noting them."""
+    yield from Selector(selection, top).only(discover(given, limits, root=top))
 
 
 def save_manifest(generation: Path, writer: SegmentWriter, root: Path) -> None:

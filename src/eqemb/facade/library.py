@@ -21,6 +21,7 @@ from eqemb.search.query import Filters, Ranking, parse_query
 from eqemb.search.results import Answer, Hit
 
 if TYPE_CHECKING:
+    from eqemb.arxiv.selection import Selection
     from eqemb.facade.model import Watch
     from eqemb.library.executor import WorkerLimits
     from eqemb.library.ingest import Paths, Progress
@@ -48,6 +49,7 @@ class Library(IndexedLibrary):
         resume: bool = False,
         limits: "Limits | None" = None,
         watch: "Watch | None" = None,
+        selection: "Selection | None" = None,
     ) -> Self:
         """Read papers, train a model on them, index them, and open the library.
 
@@ -64,6 +66,8 @@ class Library(IndexedLibrary):
             limits: Limits for the size of sources.
             watch: Called with the stage ("reading", "learning", "indexing") and its progress as
                 text.
+            selection: Which papers to read, by what arXiv says about them
+                (`eqemb.arxiv.selection`).
 
         Returns:
             The new library, opened.
@@ -86,6 +90,7 @@ class Library(IndexedLibrary):
             resume=resume,
             limits=limits,
             watch=watch,
+            selection=selection,
         )
         return cls.open(folder)
 
@@ -102,6 +107,7 @@ class Library(IndexedLibrary):
         worker_limits: "WorkerLimits | None" = None,
         progress: "Callable[[Progress], None] | None" = None,
         index: bool = False,
+        selection: "Selection | None" = None,
     ) -> Self:
         """Read papers into a library without training a model, and open it.
 
@@ -116,6 +122,8 @@ class Library(IndexedLibrary):
             worker_limits: Limits for the time and memory that one paper may take.
             progress: Called after each paper.
             index: Whether to index the papers, so that the library can be searched.
+            selection: Which papers to read, by what arXiv says about them
+                (`eqemb.arxiv.selection`).
 
         Returns:
             The new library, opened.
@@ -138,6 +146,7 @@ class Library(IndexedLibrary):
             worker_limits=worker_limits,
             progress=progress,
             index=index,
+            selection=selection,
         )
         return cls.open(folder)
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from eqemb.arxiv.selection import Selection, Selector
 from eqemb.errors import UsageError
 from eqemb.facade.build import (
     finish_generation,
@@ -39,6 +40,7 @@ from eqemb.library.ingest import (
     write_lock,
     write_run,
 )
+from eqemb.library.papers import recorded_selection
 from eqemb.library.report import counted
 from eqemb.library.segments import (
     Manifest,
@@ -49,6 +51,14 @@ from eqemb.library.segments import (
 )
 from eqemb.library.source_record import SourceRecord
 from eqemb.sources import Found, Limits, discover, resolve_root
+from eqemb.sources.files import (
+    exists,
+    is_empty,
+    is_file,
+    is_folder,
+    joined_path,
+    shown_path,
+)
 from eqemb.sources.names import encodable
 from eqemb.sources.roots import path_below
 
@@ -231,10 +241,10 @@ def _top(library: OpenLibrary, root: str | Path | None) -> Path:
     recorded = Path(library.manifest.root)
     if root is not None:
         return resolve_root(root)
-    if not recorded.is_dir():
+    if not is_folder(recorded):
         raise UsageError(
-            f"the root of {library.folder}, {recorded}, is missing: connect its disk, or name the"
-            " folder that its papers are in now (--root)"
+            f"the root of {library.folder}, {shown_path(recorded)}, is missing:"
+            " connect its disk, or name the folder that its papers are in now (--root)"
         )
     return recorded
 
@@ -249,9 +259,18 @@ def places_of(
     top = top or _top(library, None)
     if given:
         for path in map(Path, given):
-            if not path.exists() and not path.parent.is_dir():
-                raise UsageError(f"nothing to read at {path}: there is no such file or folder")
-        return [_place(top, Path(path).absolute()) for path in given]
+            if not exists(path) and not is_folder(path.parent):
+                raise UsageError(
+                    f"nothing to read at {shown_path(path)}: there is no such file or folder"
+                )
+        places = [_place(top, joined_path(Path.cwd(), path)) for path in given]
+        known = _recorded_places(library, top)
+        return [place._replace(selection=_selection_of(place, known)) for place in places]
+    return _recorded_places(library, top)
+
+
+def _recorded_places(library: OpenLibrary, top: Path) -> list[SourcePlace]:
+    """Return the files and folders that the library was made of."""
     steps = [step for step in library.steps if step.get("paths")]
     if not steps:
         raise UsageError(
@@ -262,13 +281,20 @@ def places_of(
     found: dict[SourcePlace, None] = {}
     for step in steps:
         root = Path(step["root"])
-        is_moved = (step["root"] in moved and root != top) or not root.is_dir()
+        is_moved = (step["root"] in moved and root != top) or not is_folder(root)
         for path in step["paths"]:
-            place = Path(step["from"], path)
+            place = joined_path(step["from"], path)
             if is_moved:
                 place = top / _written_below(place, root)
-            found[_place(top if is_moved else root, place)] = None
+            chosen = recorded_selection(step)
+            found[_place(top if is_moved else root, place)._replace(selection=chosen)] = None
     return list(found)
+
+
+def _selection_of(place: SourcePlace, known: list[SourcePlace]) -> Selection:
+    """Return which papers of a place are read: as those of the last place that contains it."""
+    around = [one for one in known if one.root == place.root and one.contains(place.below)]
+    return around[-1].selection if around else Selection()
 
 
 def _written_below(path: Path, root: Path) -> Path:
@@ -280,7 +306,7 @@ def _written_below(path: Path, root: Path) -> Path:
 
 
 def _place(root: Path, path: Path) -> SourcePlace:
-    if path.exists():
+    if exists(path):
         return SourcePlace(root, path, encodable(path_below(path, root)))
     return SourcePlace(
         root, path, encodable(_written_below(path, root).as_posix().removeprefix("."))
@@ -293,11 +319,11 @@ def _check_present(library: OpenLibrary, places: list[SourcePlace]) -> None:
     A single file that is missing is taken as removed if its folder exists.
     """
     for place in places:
-        if place.path.is_file() or (place.path.is_dir() and any(place.path.iterdir())):
+        if is_file(place.path) or (is_folder(place.path) and not is_empty(place.path)):
             continue
         inside = [origin for _, origin in library.records.origins() if place.contains(origin)]
-        is_file = place.below in {origin.partition("!")[0] for origin in inside}
-        if inside and not (is_file and place.path.parent.is_dir()):
+        was_file = place.below in {origin.partition("!")[0] for origin in inside}
+        if inside and not (was_file and is_folder(place.path.parent)):
             raise _emptied(place, len(inside), library.folder)
 
 
@@ -310,18 +336,20 @@ def _refusing(tasks: Iterator[Found], found: Comparison, folder: Path) -> Iterat
 
 def _emptied(place: SourcePlace, had: int, folder: Path) -> UsageError:
     return UsageError(
-        f"{place.path} is missing or empty, so that {counted(had, 'source')} of {folder} would be"
-        " removed: connect its disk, or allow this with --allow-empty"
+        f"{shown_path(place.path)} is missing or empty, so that {counted(had, 'source')} of"
+        f" {folder} would be removed: connect its disk, or allow this with --allow-empty"
     )
 
 
 def _discover(
     places: list[SourcePlace], limits: Limits, known: Comparison, record: SourceRecord
 ) -> Iterator[Iterator[Found]]:
-    """Yield the sources below each root."""
-    for root in dict.fromkeys(place.root for place in places):
-        paths = [place.path for place in places if place.root == root and place.path.exists()]
-        yield discover(paths, limits, root=root, known=known, looks=record.looks)
+    """Yield the sources below each root, of each selection of papers."""
+    for root, selection in dict.fromkeys((place.root, place.selection) for place in places):
+        own = [place for place in places if (place.root, place.selection) == (root, selection)]
+        paths = [place.path for place in own if exists(place.path)]
+        found = discover(paths, limits, root=root, known=known, looks=record.looks)
+        yield Selector(selection, root).only(found)
 
 
 # ---------------------------------------------------------------- what the library becomes

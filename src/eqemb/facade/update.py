@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from eqemb.arxiv.selection import Selection, Selector
 from eqemb.checks import did_you_mean
 from eqemb.corpus.vocabulary import Rules
 from eqemb.errors import UsageError
@@ -46,6 +47,7 @@ from eqemb.library.ingest import (
     write_report,
     write_run,
 )
+from eqemb.library.papers import keep_left_out
 from eqemb.library.segments import (
     MERGED,
     Indexer,
@@ -61,6 +63,7 @@ from eqemb.library.source_record import SourceRecord
 from eqemb.models import workspace
 from eqemb.models.embeddings import Embeddings, own_model
 from eqemb.sources import Found, Limits, discover, is_better_form, resolve_root
+from eqemb.sources.files import is_folder
 from eqemb.storage import atomic
 
 
@@ -80,6 +83,8 @@ class Change:
     """Names that were not read because the library has articles of these names."""
     replaced: list[str] = field(default_factory=list)
     """Names of articles that were replaced."""
+    left_out: dict[str, int] = field(default_factory=dict)
+    """Number of papers that were not chosen, by cause."""
     kept: list[str] = field(default_factory=list)
     """Names of articles that were not replaced, because the new source could not be read."""
     lacks: dict[str, int] | None = None
@@ -93,7 +98,7 @@ class Change:
 # ---------------------------------------------------------------- add
 
 
-def add_papers(
+def add_papers(  # noqa: PLR0913
     folder: str | Path,
     paths: Paths,
     *,
@@ -103,6 +108,7 @@ def add_papers(
     resume: bool = False,
     limits: Limits | None = None,
     watch: Watch | None = None,
+    selection: Selection | None = None,
 ) -> Change:
     """Add papers to an existing library; its model stays unchanged.
 
@@ -116,6 +122,7 @@ def add_papers(
         resume: Continue an interrupted `add_papers` with the same arguments.
         limits: Size limits of a paper.
         watch: Called with the stage and its state, for progress displays.
+        selection: Which of the papers to read, by what arXiv says about them.
 
     Returns:
         What was added, replaced and skipped.
@@ -126,14 +133,15 @@ def add_papers(
     require_library(folder)
     with write_lock(folder), OpenLibrary.open(folder) as old:
         recorded = Path(old.manifest.root)
-        if root is None and not recorded.is_dir():
+        if root is None and not is_folder(recorded):
             raise UsageError(
                 f"the root of {folder}, {recorded}, no longer exists: name the folder that its"
                 " papers are in now (--root)"
             )
         top = recorded if root is None else resolve_root(root)
-        tasks = discover(given, limits, root=top, known=old.records)
-        step = ingest_step("add", given, limits, top) | {"replace": replace}
+        chosen = Selector(selection, top)
+        tasks = chosen.only(discover(given, limits, root=top, known=old.records))
+        step = ingest_step("add", given, limits, top, selection) | {"replace": replace}
         if resume and replace and is_complete(folder, [*old.steps[:-1], step]):
             return Change(finished=True)  # without `replace`, all papers are known by now
         generation = begin_generation(folder, [*old.steps, step], resume=resume)
@@ -144,12 +152,14 @@ def add_papers(
         writer = SegmentWriter(generation, indexer, announce=segment_progress(watch))
         ingest = Ingest(limits, WorkerLimits(), jobs, paper_progress(watch))
         done = ingest.run(record.note(tasks), writer, folder)
+        keep_left_out(generation, old.generation, chosen.to_json())
+        change.left_out = dict(chosen.causes)
         new = tuple(writer.segments)
         if not _has_articles(generation, new):
             _give_up(generation, limits, new, change)
             return change
         manifest = _with_added(old, new, change)
-        if not recorded.is_dir():  # the papers have moved
+        if not is_folder(recorded):  # the papers have moved
             change.root = str(top)
             manifest = dataclasses.replace(manifest, root=change.root)
         manifest = merge_small(generation, manifest, indexer, watch)

@@ -22,6 +22,7 @@ from typing import Any
 from eqemb import __version__
 from eqemb.article import Article
 from eqemb.arxiv.ids import is_bibliography
+from eqemb.arxiv.selection import Selection
 from eqemb.arxiv.text import format_duration
 from eqemb.checks import check_integer
 from eqemb.errors import EqembError, SourceError, UsageError
@@ -37,12 +38,14 @@ from eqemb.library.generations import (
     switch,
 )
 from eqemb.library.lookahead import Lookahead
+from eqemb.library.papers import keep_left_out, left_out
 from eqemb.library.report import explain_no_articles, merge_summaries, render_report
 from eqemb.library.rows import Record
 from eqemb.library.segments import Segment, SegmentWriter, open_segments, segment_folder
 from eqemb.library.summary import summarise
 from eqemb.library.worker import read_found
 from eqemb.sources import Found, Limits, discover
+from eqemb.sources.files import joined_path, real_path
 from eqemb.sources.inventory import describe_files
 from eqemb.storage.atomic import link_file, load_json, to_json, write_atomically
 from eqemb.storage.locks import locked
@@ -235,19 +238,25 @@ def write_lock(folder: Path, *, is_new: bool = False) -> Iterator[None]:
 
 
 def ingest_step(
-    name: str, paths: Iterable[str | Path], limits: Limits, root: Path
+    name: str,
+    paths: Iterable[str | Path],
+    limits: Limits,
+    root: Path,
+    selection: Selection | None = None,
 ) -> dict[str, Any]:
     """Return the description of a step that reads papers: paths as given, and relative to where.
 
     `root` is the folder below which the papers are named.
     """
     given, here = [str(path) for path in paths], str(Path.cwd())
-    return {"step": name, "paths": given, "from": here, "root": str(root), "limits": asdict(limits)}
+    step = {"step": name, "paths": given, "from": here, "root": str(root), "limits": asdict(limits)}
+    chosen = selection.to_json() if selection is not None else {}
+    return step | ({"selection": chosen} if chosen else {})
 
 
 def resolve_paths(step: dict[str, Any]) -> list[str]:
     """Return the absolute paths of the papers of a step."""
-    return [str((Path(step["from"]) / path).resolve()) for path in step["paths"]]
+    return [real_path(joined_path(step["from"], path)) for path in step["paths"]]
 
 
 def worker_count(jobs: int | None) -> int:
@@ -359,6 +368,9 @@ def write_report(
         summaries = _summaries(library, before)
         settings = {"format": RECORDS_FORMAT, "version": __version__, "limits": asdict(limits)}
         settings |= {"sha256": library.records.sha256()} | more
+        if left := left_out(generation) or (left_out(before) if before is not None else {}):
+            keep_left_out(generation, None, left)
+            settings["left_out"] = left
         report = merge_summaries(summaries, settings, library.records.groups)
         slowest = library.records.slowest(10)
     write_atomically(generation / "report.json", to_json(report))

@@ -14,11 +14,19 @@ from typing import Any
 from eqemb.library.database import LibraryRecords, Records
 from eqemb.library.summary import EXAMPLES, combine_summaries
 from eqemb.sources.formats import supported_formats
-from eqemb.sources.found import ACCOMPANYING, NO_DOCUMENT, OTHER_FORM, OTHER_FORMS
+from eqemb.sources.found import ACCOMPANYING, NO_DOCUMENT, OTHER_FORM, OTHER_FORMS, TARS_MISSING
 
 #: Sources that are no documents to be read, which do not count against coverage.
 NOT_DOCUMENTS = frozenset(
-    (*OTHER_FORMS, "html only", "withdrawn", "no mathematics", OTHER_FORM, ACCOMPANYING)
+    (
+        *OTHER_FORMS,
+        "html only",
+        "withdrawn",
+        "no mathematics",
+        OTHER_FORM,
+        ACCOMPANYING,
+        TARS_MISSING,
+    )
 )
 _FORMAT_COUNTS = ("articles", "equations", "displays", "lost", "skipped")
 #: What to do about formats that are not read: a sentence for each group of causes.

@@ -199,6 +199,13 @@ def _has_body(stream: ByteStream, most: int) -> bool:
     return b'"body_text"' in line or b'"sections"' in line
 
 
+def is_record_file(path: str, stream: ByteStream, most: int) -> bool:
+    """Whether a member of an archive has records of unarXive, a paper in each line."""
+    if not path.lower().endswith(".jsonl") or identify(stream.peek(CHUNK_BYTES)) != "unarxive":
+        return False
+    return _has_body(stream, most)
+
+
 def paper_id(line: bytes) -> str:
     """The identifier in a line of unarXive; '' if the record is incomplete."""
     if match := _PAPER_ID.match(line):

@@ -39,6 +39,11 @@ def is_empty(path: str | Path) -> bool:
     return not any(Path(path).iterdir())
 
 
+def file_size(path: str | Path) -> int:
+    """Return the number of bytes of a file."""
+    return remote.file_version(path)[0] if is_remote(path) else Path(path).stat().st_size
+
+
 def real_path(path: str | Path) -> str:
     """Return an absolute path without links; a remote path has none."""
     if is_remote(path):

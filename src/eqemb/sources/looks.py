@@ -77,24 +77,28 @@ class Looks:
         self.hashed = 0
         """The number of files that were hashed."""
 
-    def at(self, path: str) -> SeenFile:
-        """Look at a file; raise `OSError` if that is impossible."""
+    def at(self, path: str, stated: str = "") -> SeenFile:
+        """Look at a file; raise `OSError` if that is impossible.
+
+        A file is not hashed if a digest is `stated`, which is checked when the file is read.
+        """
         key = absolute_path(path)
         if key not in self._now:
-            self._now[key] = self._look(path, self._before.get(key))
+            self._now[key] = self._look(path, self._before.get(key), stated)
         return self._now[key]
 
-    def _look(self, path: str, before: SeenFile | None) -> SeenFile:
+    def _look(self, path: str, before: SeenFile | None, stated: str) -> SeenFile:
         state = _state(path)
         is_known = state.mtime_ns != _UNKNOWN
         if before and is_known and (before.size, before.mtime_ns) == state[:2]:
             return before
-        digest = state.version
+        digest = stated or state.version
         if not digest:
             self.hashed += 1
             with open_file(path) as file:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
-        look = before if before and before.digest == digest else SeenFile(0, 0, digest)
+        is_same = before is not None and before.digest == digest and not stated
+        look = before if before and is_same else SeenFile(0, 0, digest)
         look.size, look.mtime_ns = state[:2]
         look.is_recent = time.time_ns() - look.mtime_ns < _CLOCK_TICK_NS and not state.version
         return look

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from eqemb.errors import UsageError
 from eqemb.sources.files import absolute_path, is_folder, real_path
+from eqemb.sources.names import is_hidden
 
 
 def common_root(paths: Iterable[str | Path]) -> Path:
@@ -58,6 +59,22 @@ def path_below(path: Path, root: Path) -> str:
         f"{path} is outside the root {root}: move it into that folder, or give a root that contains"
         " it (--root)"
     )
+
+
+def split_given(given: dict[str, Path]) -> tuple[dict[str, Path], dict[str, Path]]:
+    """The given folders that no other of them contains, and the given files."""
+    folders = {place: path for place, path in given.items() if is_folder(path)}
+    stored = {real_path(path) for path in folders.values()}
+
+    def is_listed(path: Path) -> bool:
+        parts = Path(real_path(path)).parts
+        return any(
+            str(Path(*parts[:end])) in stored and not is_hidden("/".join(parts[end:]))
+            for end in range(1, len(parts))
+        )
+
+    tops = {place: path for place, path in folders.items() if not is_listed(path)}
+    return tops, {place: path for place, path in given.items() if place not in folders}
 
 
 def _as_written(path: Path) -> str:

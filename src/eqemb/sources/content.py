@@ -16,7 +16,15 @@ from eqemb.errors import SourceError
 from eqemb.sources.archives import Member, tar_header, tar_members, zip_members
 from eqemb.sources.files import open_file
 from eqemb.sources.found import NO_DOCUMENT, OTHER_FORMS
-from eqemb.sources.streams import CHUNK_BYTES, ENGINES, ByteStream, Meter, inflate, stream_from
+from eqemb.sources.streams import (
+    CHUNK_BYTES,
+    ENGINES,
+    ZSTD_MAGIC,
+    ByteStream,
+    Meter,
+    inflate,
+    stream_from,
+)
 
 _MAGIC = (
     *((magic, form) for form, (magic, _) in ENGINES.items() if magic),
@@ -32,7 +40,7 @@ _MAGIC = (
     (b"\x1f\x9d", "unsupported archive"),
     (b"Rar!", "unsupported archive"),
     (b"7z\xbc\xaf\x27\x1c", "unsupported archive"),
-    (b"\x28\xb5\x2f\xfd", "unsupported archive"),
+    (ZSTD_MAGIC, "unsupported archive"),  # unless there is an engine
 )
 _TEX_COMMAND = re.compile(
     rb"\\(?:document(?:class|style)|begin\s*\{|input|include|usepackage|(?:re)?newcommand|def\s*\\"
@@ -176,6 +184,8 @@ def open_content(file: BinaryIO, meter: Meter) -> Content:
             content.file = io.BytesIO(data)
         elif content.what == "unarxive" and not _has_body(content.stream, meter.limits.file_bytes):
             content.what = NO_DOCUMENT
+        if content.what == "unsupported archive" and head.startswith(ZSTD_MAGIC):
+            content.stream.fault = "zstd is read with Python 3.14 or later: unpack it (unzstd)"
         if content.what not in ENGINES:
             return content
         content.stream = ByteStream(inflate(content.stream, content.what, meter))

@@ -11,7 +11,10 @@ from eqemb.sources.formats import format_of, format_suffix
 
 _PAPER = (".tex", ".ltx", ".latex")
 _TEX_SUFFIXES = (*_PAPER, ".sty", ".cls", ".def", ".clo", ".bbl", ".tikz", ".inp")
-_PACKED = (".gz", ".tgz", ".tar", ".zip", ".bz2", ".tbz", ".tbz2", ".xz", ".txz", ".jsonl")
+_PACKED = (
+    *(".gz", ".tgz", ".tar", ".zip", ".bz2", ".tbz", ".tbz2", ".xz", ".txz", ".zst", ".tzst"),
+    ".jsonl",
+)
 _OTHER_FORM = (".pdf", ".ps", ".dvi", ".doc", ".docx", ".odt", ".rtf", ".epub")
 _NEVER_TEXT = (
     ".eps .epsi .epsf .png .jpg .jpeg .gif .svg .svgz .tif .tiff .bmp .ico .webp .fig .pdf_tex"

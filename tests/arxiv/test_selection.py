@@ -157,15 +157,28 @@ def test_additions_and_updates_choose_too(papers: Path, metadata: Path, tmp_path
     wanted = Selection(str(metadata), ("cs.LG",))
     chosen(papers, place, metadata=str(metadata), categories=("cs.LG",))
     put(papers, {"2301.00009.tex": TEX.replace(b"x = y", b"q")})
-    assert update_library(place, jobs=1).is_empty
+    done = update_library(place, jobs=1)
+    assert (done.is_empty, done.left_out) == (True, {"no metadata": 1})
+    assert update_library(place, jobs=1).left_out == {}
     snapshot(metadata, record("2301.00001"), record("2301.00009"), record("2301.00010"))
     assert update_library(place, jobs=1).added == ["2301.00009"]
     more = put(papers / "more", {"2301.00010.tex": TEX, "2301.00011.tex": TEX})
     change = add_papers(place, [more], selection=wanted, jobs=1)
     assert (change.names, change.left_out) == (["2301.00010"], {"no metadata": 1})
     with Library.open(place) as opened:
-        assert opened.report["left_out"]["causes"] == {"no metadata": 2, "other category": 4}
+        assert opened.report["left_out"]["causes"] == {"no metadata": 3, "other category": 4}
         assert ["more/2301.00011.tex", "no metadata", ""] in opened.report["left_out"]["papers"]
+
+
+def test_an_addition_without_chosen_papers_is_refused(
+    papers: Path, metadata: Path, tmp_path: Path
+) -> None:
+    """The message counts these papers only."""
+    place, wanted = tmp_path / "lib", Selection(str(metadata), ("cs.LG",))
+    chosen(papers, place, metadata=str(metadata), categories=("cs.LG",))
+    more = put(papers / "more", {"2301.00011.tex": TEX})
+    with pytest.raises(EqembError, match=r"1 paper left out \(1 no metadata\)"):
+        add_papers(place, [more], selection=wanted, jobs=1)
 
 
 def test_a_resumed_reading_counts_everything(papers: Path, metadata: Path, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ A paper that is not chosen is not read. It is counted by cause, and the first on
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -79,8 +79,14 @@ def _checked_licence(name: str) -> str:
 class Selector:
     """One look at sources: yields those that are chosen, and counts the others."""
 
-    def __init__(self, selection: Selection | None, root: Path) -> None:
-        """`root` is the folder that origins are relative to."""
+    def __init__(
+        self,
+        selection: Selection | None,
+        root: Path,
+        is_counted: Callable[[Found], bool] = lambda _found: True,
+    ) -> None:
+        """`root` is the folder that origins are relative to; an update counts only what is new."""
+        self._is_counted = is_counted
         self.selection = selection or Selection()
         self._root = root
         self._lookup: PaperLookup | None = None
@@ -102,7 +108,7 @@ class Selector:
         if found.cause and paper is None:
             return True  # it is reported as it is
         cause, detail = self._judge(paper)
-        if cause:
+        if cause and self._is_counted(found):
             self.causes[cause] += 1
             if len(self.papers) < MOST_LEFT_OUT:
                 self.papers.append((found.origin, cause, detail))

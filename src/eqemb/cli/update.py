@@ -186,6 +186,9 @@ def _print_update(done: "Update", library: Path, *, dry_run: bool = False) -> No
             print(f"{counted(len(names), thing)} {what}: {listed}")
     if done.forgotten:
         print(f"{counted(done.forgotten, 'skipped source')} gone")
+    if done.left_out:
+        causes = ", ".join(f"{count:,} {cause}" for cause, count in done.left_out.items())
+        print(f"{counted(sum(done.left_out.values()), 'new paper')} left out: {causes}")
     if done.is_empty:
         print(f"{library} is up to date: {counted(done.unchanged, 'source')} unchanged")
     if done.compared:

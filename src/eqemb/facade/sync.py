@@ -10,6 +10,7 @@ import itertools
 import os
 import shutil
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,7 +41,7 @@ from eqemb.library.ingest import (
     write_lock,
     write_run,
 )
-from eqemb.library.papers import recorded_selection
+from eqemb.library.papers import keep_left_out, recorded_selection
 from eqemb.library.report import counted
 from eqemb.library.segments import (
     Manifest,
@@ -59,6 +60,7 @@ from eqemb.sources.files import (
     joined_path,
     shown_path,
 )
+from eqemb.sources.looks import files_of
 from eqemb.sources.names import encodable
 from eqemb.sources.roots import path_below
 
@@ -87,6 +89,8 @@ class Update:
     """Number of sources that were read because the library did not record their content."""
     forgotten: int = 0
     """Number of sources that were no articles and are gone."""
+    left_out: dict[str, int] = field(default_factory=dict)
+    """Number of papers that are new and were not chosen, by cause."""
     root: str = ""
     """The new root of the library, if it has changed."""
     lacks: dict[str, int] | None = None
@@ -142,15 +146,16 @@ def update_library(
         record, limits = SourceRecord.load(old.generation), Limits(**old.report["limits"])
         found = Comparison(old.records, record, places, settle)
         watch("looking", "for changes")
-        tasks = found.changed(_discover(places, limits, found, record))
+        left: list[Selector] = []
+        tasks = found.changed(_discover(places, limits, found, record, left))
         if not allow_empty:
             tasks = _refusing(tasks, found, folder)
         if dry_run:
             update = _preview(tasks, found)
         else:
             step = ingest_step("update", given, limits, top)
-            update = _apply(old, step, found, tasks, record, jobs, watch)
-    update.unchanged = len(found.unchanged)
+            update = _apply(old, step, found, tasks, record, left, jobs, watch)
+    update.unchanged, update.left_out = len(found.unchanged), _left_out(left)["causes"]
     update.compared = found.compared
     update.pending = sorted(found.pending)
     update.damaged = sorted({*update.damaged, *found.in_damaged()})
@@ -178,6 +183,7 @@ def _apply(
     found: Comparison,
     tasks: Iterator[Found],
     record: SourceRecord,
+    left: list[Selector],
     jobs: int,
     watch: Watch,
 ) -> Update:
@@ -187,6 +193,7 @@ def _apply(
     first = next(tasks, None)
     if first is None and not moved and not any(found.gone()):
         record.save(old.generation)
+        keep_left_out(old.generation, old.generation, _left_out(left))
         return Update()
     if moved:
         step["moved"] = old.manifest.root
@@ -213,8 +220,10 @@ def _apply(
     found.note(change.gone, change.kept)
     if update.is_empty:
         record.save(old.generation)
+        keep_left_out(old.generation, old.generation, _left_out(left))
         return update
     record.save(generation)
+    keep_left_out(generation, old.generation, _left_out(left))
     manifest = dataclasses.replace(change.manifest(), root=step["root"])
     merge_small(generation, manifest, indexer, watch).save(generation)
     lacking = Change()
@@ -225,6 +234,13 @@ def _apply(
     old.close()  # an open library holds its generation
     switch_generation(old.folder, generation)
     return update
+
+
+def _left_out(selectors: list[Selector]) -> dict[str, Any]:
+    """Return which new papers were not chosen, once the sources were looked at."""
+    causes = sum((one.causes for one in selectors), Counter[str]())
+    papers = [paper for one in selectors for paper in one.papers]
+    return {"causes": dict(sorted(causes.items())), "papers": papers}
 
 
 def _discard(generation: Path, folder: Path) -> None:
@@ -342,14 +358,23 @@ def _emptied(place: SourcePlace, had: int, folder: Path) -> UsageError:
 
 
 def _discover(
-    places: list[SourcePlace], limits: Limits, known: Comparison, record: SourceRecord
+    places: list[SourcePlace],
+    limits: Limits,
+    known: Comparison,
+    record: SourceRecord,
+    left: list[Selector],
 ) -> Iterator[Iterator[Found]]:
-    """Yield the sources below each root, of each selection of papers."""
+    """Yield the sources below each root, of each selection of papers; `left` gets the selectors."""
+
+    def is_new(found: Found) -> bool:
+        return any(map(record.looks.is_new, files_of(found)))
+
     for root, selection in dict.fromkeys((place.root, place.selection) for place in places):
         own = [place for place in places if (place.root, place.selection) == (root, selection)]
         paths = [place.path for place in own if exists(place.path)]
         found = discover(paths, limits, root=root, known=known, looks=record.looks)
-        yield Selector(selection, root).only(found)
+        left.append(Selector(selection, root, is_new))
+        yield left[-1].only(found)
 
 
 # ---------------------------------------------------------------- what the library becomes

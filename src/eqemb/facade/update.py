@@ -152,12 +152,13 @@ def add_papers(  # noqa: PLR0913
         writer = SegmentWriter(generation, indexer, announce=segment_progress(watch))
         ingest = Ingest(limits, WorkerLimits(), jobs, paper_progress(watch))
         done = ingest.run(record.note(tasks), writer, folder)
-        keep_left_out(generation, old.generation, chosen.to_json())
+        keep_left_out(generation, None, chosen.to_json())
         change.left_out = dict(chosen.causes)
         new = tuple(writer.segments)
         if not _has_articles(generation, new):
             _give_up(generation, limits, new, change)
             return change
+        keep_left_out(generation, old.generation, chosen.to_json())
         manifest = _with_added(old, new, change)
         if not is_folder(recorded):  # the papers have moved
             change.root = str(top)

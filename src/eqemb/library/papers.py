@@ -127,8 +127,10 @@ def recorded_selection(step: dict[str, Any]) -> Selection:
 def keep_left_out(generation: Path, before: Path | None, left: dict[str, Any] | None) -> None:
     """Write which papers were left out, added to those of the generation before.
 
-    `left` has counts by cause and the first papers.
+    `left` has counts by cause and the first papers, `before` may be the same generation.
     """
+    if generation == before and not (left or {}).get("causes"):
+        return
     old = {} if before is None else left_out(before)
     causes, papers = dict(old.get("causes", {})), list(old.get("papers", []))
     for cause, count in (left or {}).get("causes", {}).items():

@@ -212,7 +212,7 @@ def explain_no_articles(report: dict[str, Any], found: str) -> str:
         remedy = "Choose other categories, licences or years"
         if "no metadata" in left:
             remedy += ", or give a file that describes these papers (--metadata)"
-        return f"{sum(left.values()):,} papers were left out ({counts}){rest}. {remedy}."
+        return f"{counted(sum(left.values()), 'paper')} left out ({counts}){rest}. {remedy}."
     if not causes:
         verb = "is" if found.startswith("1 ") and "," not in found else "are"
         return f"No documents found: there {verb} {found}. Supported: {supported_formats()}."

@@ -103,6 +103,11 @@ class Looks:
         look.is_recent = time.time_ns() - look.mtime_ns < _CLOCK_TICK_NS and not state.version
         return look
 
+    def is_new(self, path: str) -> bool:
+        """Return whether a file is new, or has changed since the look of an earlier run."""
+        key = absolute_path(path)
+        return key not in self._before or self._now.get(key) is not self._before[key]
+
     def newest(self, paths: list[str]) -> int:
         """Return when the last of some files was changed, in nanoseconds; 0 if none was seen."""
         keys = map(absolute_path, paths)

@@ -74,8 +74,8 @@ def read_library(  # noqa: PLR0913
     limits, jobs = limits or Limits(), worker_count(jobs)
     top = common_root(given) if root is None else resolve_root(root)
     record = SourceRecord()
-    chosen = Selector(selection, top)
-    found = chosen.only(discover(given, limits, root=top, looks=record.looks))
+    selector = Selector(selection, top)
+    found = selector.only(discover(given, limits, root=top, looks=record.looks))
     with write_lock(folder, is_new=make_folder(folder)):
         step = ingest_step("read", given, limits, top, selection) | {"index": index}
         if resume and is_complete(folder, [step], _sources(given, limits, top, selection)):
@@ -84,7 +84,7 @@ def read_library(  # noqa: PLR0913
         ingest = Ingest(limits, worker_limits or WorkerLimits(), jobs, progress)
         writer = SegmentWriter(generation, INDEXER if index else None)
         done = ingest.run(record.note(found), writer, folder)
-        keep_left_out(generation, None, chosen.to_json())
+        keep_left_out(generation, None, selector.to_json())
         record.forget(done)
         record.save(generation)
         save_manifest(generation, writer, top)
@@ -121,8 +121,8 @@ def build_library(  # noqa: PLR0913
     plan = None if model is False else ModelPlan.checked(model, base)
     top = common_root(given) if root is None else resolve_root(root)
     record = SourceRecord()
-    chosen = Selector(selection, top)
-    found = chosen.only(discover(given, limits, root=top, looks=record.looks))
+    selector = Selector(selection, top)
+    found = selector.only(discover(given, limits, root=top, looks=record.looks))
     with write_lock(folder, is_new=make_folder(folder)):
         step = ingest_step("build", given, limits, top, selection)
         step["model"] = plan.to_json() if plan else None
@@ -132,7 +132,7 @@ def build_library(  # noqa: PLR0913
         ingest = Ingest(limits, WorkerLimits(), jobs, paper_progress(watch))
         writer = SegmentWriter(generation, INDEXER, announce=segment_progress(watch))
         done = ingest.run(record.note(found), writer, folder)
-        keep_left_out(generation, None, chosen.to_json())
+        keep_left_out(generation, None, selector.to_json())
         record.forget(done)
         record.save(generation)
         save_manifest(generation, writer, top)

@@ -139,8 +139,8 @@ def add_papers(  # noqa: PLR0913
                 " papers are in now (--root)"
             )
         top = recorded if root is None else resolve_root(root)
-        chosen = Selector(selection, top)
-        tasks = chosen.only(discover(given, limits, root=top, known=old.records))
+        selector = Selector(selection, top)
+        tasks = selector.only(discover(given, limits, root=top, known=old.records))
         step = ingest_step("add", given, limits, top, selection) | {"replace": replace}
         if resume and replace and is_complete(folder, [*old.steps[:-1], step]):
             return Change(finished=True)  # without `replace`, all papers are known by now
@@ -152,13 +152,13 @@ def add_papers(  # noqa: PLR0913
         writer = SegmentWriter(generation, indexer, announce=segment_progress(watch))
         ingest = Ingest(limits, WorkerLimits(), jobs, paper_progress(watch))
         done = ingest.run(record.note(tasks), writer, folder)
-        keep_left_out(generation, None, chosen.to_json())
-        change.left_out = dict(chosen.causes)
+        keep_left_out(generation, None, selector.to_json())
+        change.left_out = dict(selector.causes)
         new = tuple(writer.segments)
         if not _has_articles(generation, new):
             _give_up(generation, limits, new, change)
             return change
-        keep_left_out(generation, old.generation, chosen.to_json())
+        keep_left_out(generation, old.generation, selector.to_json())
         manifest = _with_added(old, new, change)
         if not is_folder(recorded):  # the papers have moved
             change.root = str(top)

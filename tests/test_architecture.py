@@ -62,6 +62,7 @@ HEAVY = {
     "pandas",
     "polars",
     "pyarrow",
+    "ray",
     "rich",
     "scipy",
     "sentence_transformers",

@@ -9,6 +9,7 @@ from eqemb.cli.app import app
 from eqemb.cli.console import print_json, print_message
 from eqemb.cli.options import (
     Device,
+    Engine,
     Jobs,
     Json,
     Map,
@@ -49,6 +50,7 @@ def build(
     device: Device = "cpu",
     draws: Map = True,
     jobs: Jobs = None,
+    engine: Engine = "local",
     resume: Resume = False,
     strict: Strict = None,
     as_json: Json = False,
@@ -73,6 +75,7 @@ def build(
             model=settings if model else False,
             base=base,
             jobs=jobs,
+            engine=engine,
             resume=resume,
             watch=progress.update,
         )
@@ -101,6 +104,7 @@ def read(
     output: OutputLibrary,
     root: Root = None,
     jobs: Jobs = None,
+    engine: Engine = "local",
     resume: Resume = False,
     strict: Strict = None,
     as_json: Json = False,
@@ -116,7 +120,13 @@ def read(
         _announce_replacement(output, paths, root)
     with StageProgress() as progress:
         library = Library.read(
-            paths, output, root=root, progress=progress.update_papers, jobs=jobs, resume=resume
+            paths,
+            output,
+            root=root,
+            jobs=jobs,
+            engine=engine,
+            resume=resume,
+            progress=progress.update_papers,
         )
     with library:
         report = library.report

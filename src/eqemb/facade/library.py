@@ -23,7 +23,8 @@ from eqemb.search.results import Answer, Hit
 if TYPE_CHECKING:
     from eqemb.facade.model import Watch
     from eqemb.library.executor import WorkerLimits
-    from eqemb.library.ingest import Paths, Progress
+    from eqemb.library.ingest import Paths
+    from eqemb.library.progress import Progress
     from eqemb.sources import Limits
 
 
@@ -45,6 +46,7 @@ class Library(IndexedLibrary):
         base: str | Path | None = None,
         root: str | Path | None = None,
         jobs: int | None = None,
+        engine: str = "local",
         resume: bool = False,
         limits: "Limits | None" = None,
         watch: "Watch | None" = None,
@@ -60,6 +62,7 @@ class Library(IndexedLibrary):
             root: The folder that names of articles are relative to; by default the one that the
                 paths share.
             jobs: Processes that read papers, and threads that train; None for one per processor.
+            engine: Where papers are read and indexed: "local", "ray" or "ray://HOST:PORT".
             resume: Continue an interrupted build of the same papers.
             limits: Limits for the size of sources.
             watch: Called with the stage ("reading", "learning", "indexing") and its progress as
@@ -83,6 +86,7 @@ class Library(IndexedLibrary):
             base=base,
             root=root,
             jobs=jobs,
+            engine=engine,
             resume=resume,
             limits=limits,
             watch=watch,
@@ -97,6 +101,7 @@ class Library(IndexedLibrary):
         *,
         root: str | Path | None = None,
         jobs: int | None = None,
+        engine: str = "local",
         resume: bool = False,
         limits: "Limits | None" = None,
         worker_limits: "WorkerLimits | None" = None,
@@ -111,6 +116,7 @@ class Library(IndexedLibrary):
             root: The folder that names of articles are relative to; by default the one that the
                 paths share.
             jobs: Processes that read papers; None for one per processor.
+            engine: Where papers are read: "local", "ray" or "ray://HOST:PORT".
             resume: Continue an interrupted reading of the same papers.
             limits: Limits for the size of sources.
             worker_limits: Limits for the time and memory that one paper may take.
@@ -133,6 +139,7 @@ class Library(IndexedLibrary):
             folder,
             root=root,
             jobs=jobs,
+            engine=engine,
             resume=resume,
             limits=limits,
             worker_limits=worker_limits,

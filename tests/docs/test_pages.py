@@ -200,6 +200,7 @@ LEFT_OUT = {
     "retrieval": "takes minutes",
     "repro": "rebuilds a library; test_cli.py runs it",
     "--watch": "does not end",
+    "--engine": "starts a cluster, or needs one; test_ray_cluster.py does",
     "--encoder": "needs a model of others; test_encoder_models.py makes one",
 }
 

@@ -28,12 +28,14 @@ from eqemb.library.cluster import (
 #: Bytes of a local cluster's object store: only lists of papers, and archive members, pass it.
 _OBJECT_STORE = 512 << 20
 _PROBE_SECONDS = 120.0
+_REACH_SECONDS = 10.0
 _CONNECT = "start one with `ray start --head`, or check address and token"
 
 
 def require_ray() -> None:
     """Raise an error if Ray is not installed."""
-    if importlib.util.find_spec("ray") is None:
+    found = importlib.util.find_spec("ray")
+    if found is None or found.origin is None:  # a folder of this name is no package
         raise UsageError("the engine ray needs Ray: pip install 'eqemb[ray]'")
 
 
@@ -134,9 +136,10 @@ def _connect(ray: Any, address: str | None, jobs: int | None) -> None:
     wanted = address or os.environ.get("RAY_ADDRESS", "auto")
     try:
         if wanted != "local":
+            _check_reachable(wanted)
             ray.init(address=wanted, **logs)
             return
-    except ConnectionError as error:
+    except OSError as error:
         if address or wanted != "auto":
             raise _no_cluster(wanted, error) from None
     except (RuntimeError, ValueError, ImportError) as error:
@@ -149,6 +152,13 @@ def _connect(ray: Any, address: str | None, jobs: int | None) -> None:
         object_store_memory=_OBJECT_STORE,
         **logs,
     )
+
+
+def _check_reachable(address: str) -> None:
+    """Raise an `OSError` if nothing listens at an address: Ray would try for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host and port.isdigit():
+        socket.create_connection((host.strip("[]"), int(port)), _REACH_SECONDS).close()
 
 
 def _no_cluster(address: str, error: Exception) -> EqembError:

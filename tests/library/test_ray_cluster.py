@@ -8,6 +8,7 @@ import json
 import os
 import signal
 from collections.abc import Callable, Iterator
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
@@ -169,14 +170,15 @@ def test_cluster_that_does_not_answer_is_one_sentence(
         read(tmp_path, "lib", engine=engine)
 
 
+@pytest.mark.parametrize("spec", [None, ModuleSpec("ray", None)], ids=["nothing", "a folder"])
 def test_without_ray_the_extra_is_named(
-    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch, spec: ModuleSpec | None
 ) -> None:
-    """One sentence, and nothing is created."""
+    """One sentence, and nothing is created; a folder of that name on the path is not Ray."""
     papers(tmp_path / "papers", a=BODY)
     find = importlib.util.find_spec
     monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name: None if name == "ray" else find(name)
+        importlib.util, "find_spec", lambda name: spec if name == "ray" else find(name)
     )
     done = run("read", tmp_path / "papers", "-o", tmp_path / "lib", "--engine", "ray")
     assert done.code == UsageError.exit_code

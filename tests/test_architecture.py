@@ -63,6 +63,7 @@ HEAVY = {
     "pandas",
     "polars",
     "pyarrow",
+    "ray",
     "rich",
     "scipy",
     "sentence_transformers",

@@ -219,6 +219,7 @@ LEFT_OUT = {
     "repro": "rebuilds a library; test_cli.py runs it",
     "--watch": "does not end",
     "s3://bucket/arxiv/src": "there is no such store; test_remote.py has one",
+    "--engine": "starts a cluster, or needs one; test_ray_cluster.py does",
     "--encoder": "needs a model of others; test_encoder_models.py makes one",
 }
 

@@ -10,6 +10,7 @@ from eqemb.cli.console import print_json, print_message
 from eqemb.cli.options import (
     SELECTION,
     Device,
+    Engine,
     Jobs,
     Json,
     Map,
@@ -53,6 +54,7 @@ def build(
     device: Device = "cpu",
     draws: Map = True,
     jobs: Jobs = None,
+    engine: Engine = "local",
     resume: Resume = False,
     strict: Strict = None,
     as_json: Json = False,
@@ -78,6 +80,7 @@ def build(
             model=settings if model else False,
             base=base,
             jobs=jobs,
+            engine=engine,
             resume=resume,
             watch=progress.update,
             selection=selection,
@@ -108,6 +111,7 @@ def read(
     output: OutputLibrary,
     root: Root = None,
     jobs: Jobs = None,
+    engine: Engine = "local",
     resume: Resume = False,
     strict: Strict = None,
     as_json: Json = False,
@@ -127,9 +131,10 @@ def read(
             paths,
             output,
             root=root,
-            progress=progress.update_papers,
             jobs=jobs,
+            engine=engine,
             resume=resume,
+            progress=progress.update_papers,
             selection=selection,
         )
     with library:

@@ -142,6 +142,15 @@ Jobs = Annotated[
     int | None,
     Option("--jobs", min=1, max=256, help="Worker processes; does not affect the result."),
 ]
+Engine = Annotated[
+    str,
+    Option(
+        "--engine",
+        metavar="NAME",
+        help="Where papers are read and indexed: local, ray (a cluster on this machine, started if"
+        " none is running) or ray://HOST:PORT (extra `ray`); does not affect the result.",
+    ),
+]
 Threads = Annotated[
     int | None,
     Option("--threads", min=1, max=256, help="Number of threads; does not affect the result."),

@@ -12,6 +12,7 @@ from eqemb.cli.app import app
 from eqemb.cli.console import first_names, print_json, print_message
 from eqemb.cli.options import (
     SELECTION,
+    Engine,
     Jobs,
     Json,
     LibraryPath,
@@ -49,6 +50,7 @@ def add(
         bool, Option("--replace", help="Read papers again whose names are in the library.")
     ] = False,
     jobs: Jobs = None,
+    engine: Engine = "local",
     resume: Resume = False,
     as_json: Json = False,
     **options: Any,
@@ -64,6 +66,7 @@ def add(
             root=root,
             replace=replace,
             jobs=jobs,
+            engine=engine,
             resume=resume,
             watch=progress.update,
             selection=selection_of(options),
@@ -121,6 +124,7 @@ def update(
         Option("--allow-empty", help="Also remove the articles of a folder that is missing."),
     ] = False,
     jobs: Jobs = None,
+    engine: Engine = "local",
     as_json: Json = False,
 ) -> None:
     """Bring a library in step with its files.
@@ -134,7 +138,8 @@ def update(
         raise UsageError("--poll says how often --watch looks: add --watch")
     if dry_run and watch:
         raise UsageError("--dry-run looks once: leave out --watch")
-    given: Any = {"paths": paths or (), "root": root, "allow_empty": allow_empty, "jobs": jobs}
+    given: Any = {"paths": paths or (), "root": root, "allow_empty": allow_empty}
+    given |= {"jobs": jobs, "engine": engine}
     if watch:
         _watch(library, poll, given, as_json=as_json)
         return

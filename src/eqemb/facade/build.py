@@ -27,12 +27,12 @@ from eqemb.facade.map_update import carry_map
 from eqemb.facade.model import INDEXING, READING, ModelPlan, Watch
 from eqemb.index.build import INDEXER, build_vectors
 from eqemb.index.segments import has_index, open_index
-from eqemb.library.executor import WorkerLimits
+from eqemb.library.engines import LOCAL, EngineChoice
+from eqemb.library.executor import Reading, WorkerLimits
 from eqemb.library.generations import OpenLibrary, make_folder, read_state, switch
 from eqemb.library.ingest import (
     Ingest,
     Paths,
-    Progress,
     begin_generation,
     ingest_step,
     is_complete,
@@ -45,7 +45,13 @@ from eqemb.library.ingest import (
     write_run,
 )
 from eqemb.library.papers import keep_left_out, write_papers
-from eqemb.library.segments import MERGED, READ, Manifest, SegmentWriter, update_near_pairs
+from eqemb.library.progress import Progress
+from eqemb.library.segments import (
+    Manifest,
+    SegmentWriter,
+    remove_unlisted,
+    update_near_pairs,
+)
 from eqemb.library.source_record import SourceRecord, keep_source_record
 from eqemb.models.embeddings import own_model
 from eqemb.sources import Found, Limits, common_root, discover, resolve_root
@@ -57,6 +63,7 @@ def read_library(  # noqa: PLR0913
     *,
     root: str | Path | None = None,
     jobs: int | None = None,
+    engine: str = LOCAL,
     resume: bool = False,
     limits: Limits | None = None,
     worker_limits: WorkerLimits | None = None,
@@ -71,6 +78,7 @@ def read_library(  # noqa: PLR0913
     left out.
     """
     started, folder, given = time.time(), Path(folder), path_list(paths)
+    chosen = EngineChoice(engine, jobs)
     limits, jobs = limits or Limits(), worker_count(jobs)
     top = common_root(given) if root is None else resolve_root(root)
     record = SourceRecord()
@@ -81,7 +89,8 @@ def read_library(  # noqa: PLR0913
         if resume and is_complete(folder, [step], _sources(given, limits, top, selection)):
             return
         generation = begin_generation(folder, [step], resume=resume)
-        ingest = Ingest(limits, worker_limits or WorkerLimits(), jobs, progress)
+        reading = Reading(limits, worker_limits or WorkerLimits(), jobs)
+        ingest = Ingest(reading, chosen, progress)
         writer = SegmentWriter(generation, INDEXER if index else None)
         done = ingest.run(record.note(found), writer, folder)
         keep_left_out(generation, None, selector.to_json())
@@ -89,7 +98,7 @@ def read_library(  # noqa: PLR0913
         record.save(generation)
         save_manifest(generation, writer, top)
         require_articles(write_report(generation, limits), folder, generation)
-        write_run(generation, started, jobs, paths=resolve_paths(step), resumed_after=done)
+        write_run(generation, started, jobs, paths=resolve_paths(step), resumed_after=len(done))
         switch_generation(folder, generation)
 
 
@@ -101,6 +110,7 @@ def build_library(  # noqa: PLR0913
     base: str | Path | None = None,
     root: str | Path | None = None,
     jobs: int | None = None,
+    engine: str = LOCAL,
     resume: bool = False,
     limits: Limits | None = None,
     watch: Watch | None = None,
@@ -115,6 +125,7 @@ def build_library(  # noqa: PLR0913
     not choose are left out.
     """
     started, folder, given = time.time(), Path(folder), path_list(paths)
+    chosen = EngineChoice(engine, jobs)
     limits, jobs = limits or Limits(), worker_count(jobs)
     if base is not None and model is False:
         raise UsageError("a base provides word vectors for a model: leave out base or model=False")
@@ -129,7 +140,7 @@ def build_library(  # noqa: PLR0913
         if resume and is_complete(folder, [step], _sources(given, limits, top, selection)):
             return
         generation = begin_generation(folder, [step], resume=resume)
-        ingest = Ingest(limits, WorkerLimits(), jobs, paper_progress(watch))
+        ingest = Ingest(Reading(limits, WorkerLimits(), jobs), chosen, paper_progress(watch))
         writer = SegmentWriter(generation, INDEXER, announce=segment_progress(watch))
         done = ingest.run(record.note(found), writer, folder)
         keep_left_out(generation, None, selector.to_json())
@@ -144,7 +155,7 @@ def build_library(  # noqa: PLR0913
         if plan is not None:
             summary = plan.train(generation, jobs, watch or ignore_progress)
         finish_generation(generation, limits, summary, watch or ignore_progress)
-        write_run(generation, started, jobs, paths=resolve_paths(step), resumed_after=done)
+        write_run(generation, started, jobs, paths=resolve_paths(step), resumed_after=len(done))
         switch_generation(folder, generation)
 
 
@@ -228,9 +239,7 @@ def index_vectors(generation: Path, watch: Watch) -> None:
 
 def switch_generation(folder: Path, generation: Path) -> None:
     """Make a generation current, after removing its intermediate files."""
-    for name in (READ, MERGED):
-        (generation / f"{name}.json").unlink(missing_ok=True)
-        shutil.rmtree(generation / name, ignore_errors=True)
+    remove_unlisted(generation)
     shutil.rmtree(generation / "training", ignore_errors=True)
     state = read_state(folder)
     before = None if state is None else folder / "generations" / str(state["generation"])

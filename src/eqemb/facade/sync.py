@@ -29,7 +29,8 @@ from eqemb.facade.model import Watch
 from eqemb.facade.update import Change, keep_model, merge_small, without
 from eqemb.index.build import indexer_of
 from eqemb.library.comparison import DAMAGED, TRANSIENT, Comparison, SourcePlace, StoredSource
-from eqemb.library.executor import WorkerLimits
+from eqemb.library.engines import LOCAL, EngineChoice
+from eqemb.library.executor import Reading, WorkerLimits
 from eqemb.library.generations import OpenLibrary, remove_leftovers, require_library
 from eqemb.library.ingest import (
     Ingest,
@@ -104,12 +105,13 @@ class Update:
         ) and not (self.root or self.forgotten)
 
 
-def update_library(
+def update_library(  # noqa: PLR0913
     folder: str | Path,
     paths: Paths = (),
     *,
     root: str | Path | None = None,
     jobs: int | None = None,
+    engine: str = LOCAL,
     dry_run: bool = False,
     allow_empty: bool = False,
     settle: float = 0.0,
@@ -125,6 +127,7 @@ def update_library(
             given to build the library, or added to it.
         root: The folder that the papers are in now, if the library's root was moved.
         jobs: Number of worker processes; by default one per processor.
+        engine: Where papers are read: "local", "ray" or "ray://HOST:PORT".
         dry_run: Say what has changed, but read nothing and leave the library as it is.
         allow_empty: Also remove the articles of a folder that is missing or empty. By default this
             is refused: its disk may not be connected.
@@ -135,7 +138,7 @@ def update_library(
         What was added, replaced, removed and skipped.
     """
     folder, given = Path(folder), path_list(paths)
-    jobs, watch = worker_count(jobs), watch or ignore_progress
+    chosen, watch = EngineChoice(engine, jobs), watch or ignore_progress
     require_library(folder)
     lock = contextlib.nullcontext() if dry_run else write_lock(folder)
     with lock, OpenLibrary.open(folder) as old:
@@ -154,7 +157,7 @@ def update_library(
             update = _preview(tasks, found)
         else:
             step = ingest_step("update", given, limits, top)
-            update = _apply(old, step, found, tasks, record, left, jobs, watch)
+            update = _apply(old, step, found, tasks, record, left, chosen, watch)
     update.unchanged, update.left_out = len(found.unchanged), _left_out(left)["causes"]
     update.compared = found.compared
     update.pending = sorted(found.pending)
@@ -184,11 +187,12 @@ def _apply(
     tasks: Iterator[Found],
     record: SourceRecord,
     left: list[Selector],
-    jobs: int,
+    engine: EngineChoice,
     watch: Watch,
 ) -> Update:
     """Read what has changed, and make the next generation of the library if it differs."""
-    started, limits = time.time(), Limits(**step["limits"])
+    started, jobs = time.time(), worker_count(engine.jobs)
+    limits = Limits(**step["limits"])
     moved = step["root"] if step["root"] != old.manifest.root else ""
     first = next(tasks, None)
     if first is None and not moved and not any(found.gone()):
@@ -202,7 +206,7 @@ def _apply(
     generation = begin_generation(old.folder, steps, resume=False)
     indexer = indexer_of(old)
     writer = SegmentWriter(generation, indexer, announce=segment_progress(watch))
-    ingest = Ingest(limits, WorkerLimits(), jobs, paper_progress(watch))
+    ingest = Ingest(Reading(limits, WorkerLimits(), jobs), engine, paper_progress(watch))
     try:
         ingest.run(itertools.chain([first] if first else [], tasks), writer, old.folder)
     except UsageError:

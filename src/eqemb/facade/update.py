@@ -30,7 +30,8 @@ from eqemb.index.stemming import stem
 from eqemb.index.text_index import TextIndex
 from eqemb.library.article_names import resolve_article
 from eqemb.library.database import LibraryRecords
-from eqemb.library.executor import WorkerLimits
+from eqemb.library.engines import LOCAL, EngineChoice
+from eqemb.library.executor import Reading, WorkerLimits
 from eqemb.library.generations import OpenLibrary, remove_leftovers, require_library
 from eqemb.library.ingest import (
     Ingest,
@@ -105,6 +106,7 @@ def add_papers(  # noqa: PLR0913
     root: str | Path | None = None,
     replace: bool = False,
     jobs: int | None = None,
+    engine: str = LOCAL,
     resume: bool = False,
     limits: Limits | None = None,
     watch: Watch | None = None,
@@ -119,6 +121,7 @@ def add_papers(  # noqa: PLR0913
             becomes the library's root if that no longer exists.
         replace: Replace articles of the same names. By default, such papers are not read.
         jobs: Number of worker processes; by default one per processor.
+        engine: Where papers are read: "local", "ray" or "ray://HOST:PORT".
         resume: Continue an interrupted `add_papers` with the same arguments.
         limits: Size limits of a paper.
         watch: Called with the stage and its state, for progress displays.
@@ -128,6 +131,7 @@ def add_papers(  # noqa: PLR0913
         What was added, replaced and skipped.
     """
     started, folder, given = time.time(), Path(folder), path_list(paths)
+    chosen = EngineChoice(engine, jobs)
     limits, jobs, watch = limits or Limits(), worker_count(jobs), watch or ignore_progress
     change = Change()
     require_library(folder)
@@ -150,7 +154,7 @@ def add_papers(  # noqa: PLR0913
         record = SourceRecord.load(old.generation)
         indexer = indexer_of(old)
         writer = SegmentWriter(generation, indexer, announce=segment_progress(watch))
-        ingest = Ingest(limits, WorkerLimits(), jobs, paper_progress(watch))
+        ingest = Ingest(Reading(limits, WorkerLimits(), jobs), chosen, paper_progress(watch))
         done = ingest.run(record.note(tasks), writer, folder)
         keep_left_out(generation, None, selector.to_json())
         change.left_out = dict(selector.causes)
@@ -169,7 +173,7 @@ def add_papers(  # noqa: PLR0913
         record.save(generation)
         about = keep_model(old, generation, new, change)
         finish_generation(generation, limits, about, watch, old.generation)
-        write_run(generation, started, jobs, paths=resolve_paths(step), resumed_after=done)
+        write_run(generation, started, jobs, paths=resolve_paths(step), resumed_after=len(done))
         old.close()  # an open library holds its generation
         switch_generation(folder, generation)
     return change

@@ -54,20 +54,16 @@ class Library(IndexedLibrary):
         """Read papers, train a model on them, index them, and open the library.
 
         Args:
-            paths: Files and folders: LaTeX, Markdown, notebooks, HTML and other formats that
-                are read, unarXive, and archives of them.
+            paths: Files, folders and URLs of papers, in any format that is read, and archives.
             folder: Where the library is stored. A library that exists there is replaced at the end.
             model: False for a library without a model, or settings of `eqemb.models.EqEmbH`.
             base: A library, or a model's folder, whose word vectors are used unchanged.
-            root: The folder that names of articles are relative to; by default the one that the
-                paths share.
+            root: Names of articles are relative to it; by default the folder that paths share.
             jobs: Processes that read papers, and threads that train; None for one per processor.
             resume: Continue an interrupted build of the same papers.
             limits: Limits for the size of sources.
-            watch: Called with the stage ("reading", "learning", "indexing") and its progress as
-                text.
-            selection: Which papers to read, by what arXiv says about them
-                (`eqemb.arxiv.selection`).
+            watch: Called with the stage, such as "reading", and its progress as text.
+            selection: Which papers to read (`eqemb.arxiv.selection`); None for all.
 
         Returns:
             The new library, opened.
@@ -114,16 +110,14 @@ class Library(IndexedLibrary):
         Args:
             paths: Files and folders of papers.
             folder: Where the library is stored.
-            root: The folder that names of articles are relative to; by default the one that the
-                paths share.
+            root: Names of articles are relative to it; by default the folder that paths share.
             jobs: Processes that read papers; None for one per processor.
             resume: Continue an interrupted reading of the same papers.
             limits: Limits for the size of sources.
             worker_limits: Limits for the time and memory that one paper may take.
             progress: Called after each paper.
             index: Whether to index the papers, so that the library can be searched.
-            selection: Which papers to read, by what arXiv says about them
-                (`eqemb.arxiv.selection`).
+            selection: Which papers to read (`eqemb.arxiv.selection`); None for all.
 
         Returns:
             The new library, opened.

@@ -61,6 +61,11 @@ class Entry:
     licence: str = FREE
     title: str = "On\n  Words & Numbers"
     status: int = 200
+    changed: str = ""
+    """The day of the last change, if it is not the date."""
+    updated: str = ""
+    """The day of the latest version, if it is not the first."""
+    is_deleted: bool = False
 
 
 class Answer(NamedTuple):
@@ -81,6 +86,10 @@ class FakeArxiv:
     calls: list[Call] = field(default_factory=list)
     failures: dict[str, list[Answer]] = field(default_factory=lambda: defaultdict(list))
     base: str = ""
+    page_size: int = 2
+    """Of OAI-PMH."""
+    expired: set[str] = field(default_factory=set)
+    """Tokens that are no longer valid."""
 
     @property
     def site(self) -> Site:
@@ -93,7 +102,7 @@ class FakeArxiv:
         api, source, records = self.site
         return ["--api", api, "--source", source, "--records", records]
 
-    def add(self, name: str, source: bytes, **more: str | tuple[str, ...]) -> Entry:
+    def add(self, name: str, source: bytes, **more: str | bool | tuple[str, ...]) -> Entry:
         """Add a paper."""
         entry = Entry(name, source, **more)  # type: ignore[arg-type]
         self.papers.append(entry)
@@ -116,13 +125,15 @@ class FakeArxiv:
         query = {key: values[0] for key, values in parse_qs(parts.query).items()}
         if kind == "api":
             return self._feed(query)
+        if kind == "oai" and query["verb"] == "ListRecords":
+            return self._records(query)
         if kind == "oai":
             return self._record(query["identifier"].removeprefix("oai:arXiv.org:"))
         if kind == "e-print":  # the former name
             return Answer(301, headers=(("location", parts.path.replace("e-print", "src")),))
         name = unquote(parts.path).removeprefix("/src/")
         for paper in self.papers:
-            if paper.id + paper.version == name:
+            if name in {paper.id + paper.version, paper.id}:
                 return Answer(paper.status, paper.source)
         return Answer(404, b"<html>None</html>")
 
@@ -137,6 +148,26 @@ class FakeArxiv:
         page = found[first : first + int(query["max_results"])]
         return Answer(body=feed(page, len(found)))
 
+    def _records(self, query: dict[str, str]) -> Answer:
+        """A page of ListRecords; a token holds the set, the day and the place of the next page."""
+        token = query.get("resumptionToken", "")
+        if token in self.expired:
+            return oai('<error code="badResumptionToken">expired</error>')
+        first = query.get("set", ""), query.get("from", ""), "0"
+        name, since, start = token.split("|") if token else first
+        found = [
+            paper
+            for paper in self.papers
+            if (paper.changed or paper.date) >= since
+            and (not name or any(of.startswith(f"{name}.") for of in paper.categories))
+        ]
+        if not found:
+            return oai('<error code="noRecordsMatch">none</error>')
+        end = int(start) + self.page_size
+        more = f"{name}|{since}|{end}" if end < len(found) else ""
+        records = "".join(map(oai_record, found[int(start) : end]))
+        return oai(f"<ListRecords>{records}<resumptionToken>{more}</resumptionToken></ListRecords>")
+
     def _record(self, name: str) -> Answer:
         known = {paper.id: paper.licence for paper in self.papers}
         licence = f"<license>{known[name]}</license>" if known.get(name) else ""
@@ -145,6 +176,34 @@ class FakeArxiv:
         return Answer(
             body=f'<OAI-PMH xmlns="http://www.openarchives.org/OAI/2.0/">{record}</OAI-PMH>'.encode()
         )
+
+
+def oai(inner: str, day: str = "2026-11-18") -> Answer:
+    """An answer of OAI-PMH."""
+    name = "http://www.openarchives.org/OAI/2.0/"
+    date = f"<responseDate>{day}T10:00:00Z</responseDate>"
+    return Answer(body=f'<OAI-PMH xmlns="{name}">{date}{inner}</OAI-PMH>'.encode())
+
+
+def oai_record(paper: Entry) -> str:
+    """A paper in the format arXiv of OAI-PMH."""
+    day = paper.changed or paper.date
+    identifier = f"<identifier>oai:arXiv.org:{paper.id}</identifier><datestamp>{day}</datestamp>"
+    if paper.is_deleted:
+        return f'<record><header status="deleted">{identifier}</header></record>'
+    updated = f"<updated>{paper.updated}</updated>" if paper.updated else ""
+    licence = f"<license>{paper.licence}</license>" if paper.licence else ""
+    authors = (
+        "<author><keyname>Author</keyname><forenames>A.</forenames></author>"
+        '<author><keyname>G\\"odel</keyname><forenames>B.</forenames><suffix>Jr</suffix></author>'
+    )
+    about = (
+        f'<arXiv xmlns="http://arxiv.org/OAI/arXiv/"><id>{paper.id}</id>'
+        f"<created>{paper.date}</created>{updated}<authors>{authors}</authors>"
+        f"<title>{escape(paper.title)}</title><categories>{' '.join(paper.categories)}</categories>"
+        f"{licence}</arXiv>"
+    )
+    return f"<record><header>{identifier}</header><metadata>{about}</metadata></record>"
 
 
 def _matches(paper: Entry, query: str) -> bool:

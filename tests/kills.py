@@ -24,7 +24,7 @@ from typing import Any
 from crashes import in_child
 from eqemb.facade import build, model, sync, update
 from eqemb.facade.library import Library
-from eqemb.library import executor, ingest
+from eqemb.library import engines, executor
 from eqemb.library.segments import segment_folder
 from synthetic import InlineExecutor, topical
 
@@ -82,7 +82,7 @@ def main() -> None:
     """Kill and resume changes until COUNT were killed, one of them while it was running."""
     folder, name, count, seed = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4]
     executor.make_executor = InlineExecutor  # type: ignore[assignment]
-    ingest._COMMIT_EVERY = 0.0
+    engines._COMMIT_EVERY = 0.0
     model.LEAST_WORDS = 100
     os.fsync = lambda fd: None  # noqa: ARG005 - only power cuts need it
     topical(folder / "one", 8)

@@ -6,10 +6,13 @@ setting is refused where it is written and not after hours of training.
 
 import difflib
 import math
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from eqemb.errors import UsageError
+
+_YEARS = re.compile(r"(\d{4})?(?:(-)(\d{4})?)?")
 
 
 def check_integer(
@@ -80,6 +83,18 @@ def check_flag(name: str, value: Any) -> None:
     """Refuse anything but True or False."""
     if not isinstance(value, bool):
         raise UsageError(f"{name} must be True or False, not {value!r}")
+
+
+def year_range(text: str | int | None) -> range:
+    """Return the years of a filter: 2015, 2015-2018, 2015- or -2018."""
+    found = _YEARS.fullmatch(str(text or "").strip())
+    if found is None or not (found[1] or found[3]):
+        raise UsageError(f"invalid year {text!r}: write 2015, 2015-2018, 2015- or -2018")
+    first = int(found[1] or 1)  # a paper without a date has year 0
+    last = int(found[3]) if found[3] else (9999 if found[2] else first)
+    if last < first:
+        raise UsageError(f"invalid years {text}: write {last}-{first}")
+    return range(first, last + 1)
 
 
 def did_you_mean(

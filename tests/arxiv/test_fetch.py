@@ -694,7 +694,7 @@ def test_identifiers_come_from_every_kind_of_input(
 @pytest.mark.parametrize(
     ("arguments", "code", "sentence"),
     [
-        ([], 2, "no papers given: use --category nlp, or --ids, --bib, --from-pdfs or --manifest"),
+        ([], 2, "no papers given: use --category nlp, --since 2026-11-01, or --ids, --bib,"),
         (["--from", "2015"], 2, "--from and --to can only be used with --category"),
         (["--category", "cs.XX"], 1, "nothing to fetch: arXiv has no paper of cs.XX at that time"),
         (

@@ -8,6 +8,7 @@ on this machine. Commands that take long or do not end are parsed but not run.
 import ast
 import fnmatch
 import gzip
+import io
 import re
 import shlex
 import shutil
@@ -31,6 +32,7 @@ from eqemb.facade import build, model
 from eqemb.library.database import RECORDS_FORMAT, SCHEMA
 from fake_arxiv import Clock, Entry, serving
 from few_articles import DEMO
+from snapshots import record, snapshot
 from synthetic import read_inline
 
 ROOT = Path(__file__).parents[2]
@@ -81,6 +83,21 @@ BUILD = build.build_library
 QUICK = {"dim": 10, "iterations": 2}
 
 
+def _add_bulk(folder: Path) -> None:
+    """A month tar as in arXiv's bulk archive, and a metadata snapshot."""
+    (folder / "bulk").mkdir()
+    records = []
+    with tarfile.open(folder / "bulk" / "arXiv_src_2301_001.tar", "w") as file:
+        for number, path in enumerate(sorted((folder / "papers").rglob("*.tex"))):
+            data = gzip.compress(path.read_bytes())
+            member = tarfile.TarInfo(f"2301/2301.{number:05}.gz")
+            member.size = len(data)
+            file.addfile(member, io.BytesIO(data))
+            of = "cs.LG" if number % 4 else "math.PR"
+            records.append(record(f"2301.{number:05}", categories=of))
+    snapshot(folder / "arxiv-metadata-oai-snapshot.json", *records)
+
+
 @pytest.fixture(scope="module")
 def workdir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A folder with the papers and libraries that the pages mention."""
@@ -95,6 +112,7 @@ def workdir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     (folder / "new.tex").write_text(NEW_PAPER, "utf-8")
     with tarfile.open(folder / "more.tar.gz", "w:gz") as file:
         file.add(folder / "new.tex", "more/new.tex")
+    _add_bulk(folder)
     for name in ("nlp", "ir", "ai", "ml"):
         (folder / name).symlink_to(folder / "papers" / name)
     with pytest.MonkeyPatch.context() as patch:
@@ -202,6 +220,8 @@ LEFT_OUT = {
     "--watch": "does not end",
     "--measure": "takes minutes; test_measure.py measures a few papers",
     "--measurements": "needs a file that --measure writes",
+    "s3://bucket/arxiv/src": "there is no such store; test_remote.py has one",
+    "--engine": "starts a cluster, or needs one; test_ray_cluster.py does",
     "--encoder": "needs a model of others; test_encoder_models.py makes one",
 }
 

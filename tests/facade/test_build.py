@@ -14,7 +14,7 @@ from eqemb.facade import model
 from eqemb.facade.library import Library
 from eqemb.facade.reproduce import rebuild
 from eqemb.facade.update import Change, add_papers, remove_articles
-from eqemb.library import ingest
+from eqemb.library import engines
 from eqemb.library.database import ALL
 from eqemb.models import EqEmbH, workspace
 from synthetic import PDF, corpus, papers, read_inline, text, topical
@@ -174,7 +174,7 @@ def test_interrupted_build_can_be_resumed(
     learned: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: str, count: int
 ) -> None:
     """At any stage, with the same bytes at the end."""
-    monkeypatch.setattr(ingest, "_COMMIT_EVERY", 0.0)
+    monkeypatch.setattr(engines, "_COMMIT_EVERY", 0.0)
     source, folder = learned.parent / "papers", tmp_path / "lib"
     with pytest.raises(KeyboardInterrupt):
         Library.build(source, folder, model=SMALL, watch=Interrupt(stage, count))
@@ -462,7 +462,7 @@ def test_interrupted_add_can_be_resumed(
     count: int,
 ) -> None:
     """Until then, the library is the old one."""
-    monkeypatch.setattr(ingest, "_COMMIT_EVERY", 0.0)
+    monkeypatch.setattr(engines, "_COMMIT_EVERY", 0.0)
     old, new = grown
     folder = built(old, at=tmp_path / "lib", root=tmp_path)
     before = content(folder)

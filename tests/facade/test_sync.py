@@ -421,7 +421,7 @@ def test_a_paper_that_changes_while_it_is_read_is_left(
     write(place, "a.tex", BODY % "half")
     run = ingest.Ingest.run
 
-    def write_on(*arguments: Any) -> int:
+    def write_on(*arguments: Any) -> list[int]:
         done = run(*arguments)
         write(place, "a.tex", BODY % "the whole")
         return done

@@ -271,6 +271,23 @@ def test_equation_types_are_numbered_in_order_after_reopening(tmp_path: Path) ->
 # -- kills
 
 
+def test_records_of_a_worker_are_one_file_while_they_are_written(tmp_path: Path) -> None:
+    """A write-ahead log does not work on a network file system; the content is the same."""
+    wanted = written(tmp_path / "a.sqlite", record("a", equation()))
+    place = tmp_path / "worker"
+    place.mkdir()
+    with closing(Records(place / "b.sqlite", write=True, resumable=False)) as file:
+        file.add(record("a", equation()))
+        file.commit()
+        file.add(record("b"))
+        assert [path.name for path in place.iterdir()] == ["b.sqlite"]
+    with closing(Records(place / "c.sqlite", write=True, resumable=False)) as file:
+        file.add(record("a", equation()))
+        file.finish()
+    with closing(Records(wanted)) as one, closing(Records(place / "c.sqlite")) as other:
+        assert one.sha256() == other.sha256()
+
+
 def test_uncommitted_records_are_dropped(tmp_path: Path) -> None:
     """The file contains complete records up to the last commit."""
     path = tmp_path / "r.sqlite"

@@ -26,10 +26,11 @@ from campaigns import FULL
 from crashes import DIED, STEPS
 from eqemb.errors import EqembError, SourceError, UsageError
 from eqemb.facade.library import Library
-from eqemb.library import ingest
+from eqemb.library import engines, ingest
 from eqemb.library.database import Records
 from eqemb.library.executor import WorkerLimits
-from eqemb.library.ingest import Progress, read_articles
+from eqemb.library.ingest import read_articles
+from eqemb.library.progress import Progress
 from eqemb.sources import Found, Limits
 from eqemb.storage.atomic import write_atomically
 from synthetic import (
@@ -52,8 +53,8 @@ BODY = r"Some words. \begin{equation} x = 1 \end{equation} More words."
 READ = """
 import sys
 from eqemb.facade import build
-from eqemb.library import ingest
-ingest._COMMIT_EVERY = 0.0
+from eqemb.library import engines
+engines._COMMIT_EVERY = 0.0
 def tell(state):
     print(state.done, flush=True)
 build.read_library([sys.argv[1]], sys.argv[2], jobs=2, resume=True, progress=tell)
@@ -307,7 +308,7 @@ def test_resume_reads_only_the_remaining_papers(
     many: Path, reference: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Committed papers are not read again."""
-    monkeypatch.setattr(ingest, "_COMMIT_EVERY", 0.0)
+    monkeypatch.setattr(engines, "_COMMIT_EVERY", 0.0)
     with pytest.raises(KeyboardInterrupt):
         Library.read([many], tmp_path / "lib", progress=interrupt_at(100))
     told: list[Progress] = []
@@ -396,7 +397,7 @@ def test_resume_with_other_papers_or_settings_is_refused(
     """The interrupted ingest is left unchanged."""
     for folder in ("papers", "others"):
         papers(tmp_path / folder, a=BODY, b=BODY, c=BODY)
-    monkeypatch.setattr(ingest, "_COMMIT_EVERY", 0.0)
+    monkeypatch.setattr(engines, "_COMMIT_EVERY", 0.0)
     with pytest.raises(KeyboardInterrupt):
         Library.read([tmp_path / "papers"], tmp_path / "lib", progress=interrupt_at(2))
     change(tmp_path / "papers")
@@ -464,7 +465,7 @@ def test_full_disk_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         add(self, record)
 
     monkeypatch.setattr(Records, "add", full)
-    monkeypatch.setattr(ingest, "_COMMIT_EVERY", 0.0)
+    monkeypatch.setattr(engines, "_COMMIT_EVERY", 0.0)
     with pytest.raises(EqembError, match=r"cannot write .*: database or disk is full; free space"):
         Library.read([folder], tmp_path / "lib")
     monkeypatch.setattr(Records, "add", add)

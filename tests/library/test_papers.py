@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from eqemb.arxiv.papers import PaperMetadata
 from eqemb.facade.library import Library
 from eqemb.facade.update import add_papers, compact_library
-from eqemb.library.papers import PaperMetadata, PaperRecords, write_papers
+from eqemb.library.papers import PaperRecords, write_papers
 from synthetic import read_inline
 
 TEX = (
@@ -95,8 +96,8 @@ def test_the_nearest_file_counts(tmp_path: Path) -> None:
     (deep / "metadata.jsonl").write_text(json.dumps(near))
     origins = [("one", "a/b/1501.00001v1.tar.gz"), ("two", "a/b/two.gz!x.tex"), ("three", "c.tex")]
     write_papers(generation, tmp_path, origins, None)
-    found = PaperRecords(generation).by_name
-    assert {name: paper.title for name, paper in found.items()} == {
+    found = {name: PaperRecords(generation).get(name) for name, _ in origins}
+    assert {name: paper.title for name, paper in found.items() if paper} == {
         "one": "On Norms",
         "two": "Near",
     }

@@ -107,7 +107,10 @@ def test_writing_continues_after_an_interruption(
     writer.commit()
     writer.close()
     again = SegmentWriter(place, None)
-    assert [name for name, _ in again.written()] == list("abcdefg"[:written])
+    before = again.written()
+    assert [origin for number in sorted(before) for origin in before[number]] == [
+        f"{name}.tex" for name in "abcdefg"[:written]
+    ]
     assert again.counts() == (written, written, 0)
     for name in "abcdefg"[written:]:
         again.add(record(name))

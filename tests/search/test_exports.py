@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from eqemb.article import Equation
-from eqemb.library.papers import PaperMetadata
-from eqemb.search.citations import Citation, arxiv_year, bibtex_key, bibtex_keys
+from eqemb.arxiv.papers import PaperMetadata
+from eqemb.search.citations import Citation, bibtex_key, bibtex_keys
 from eqemb.search.exports import EXPORT_FORMATS, HIT_COLUMNS, to_bibtex, to_csv, to_json, to_latex
 from eqemb.search.results import Hit
+from eqemb.sources.names import arxiv_year
 
 PAPER = PaperMetadata("1501.00001", "v2", "On Norms", ("Ada Lovelace", "Noël Weiß"), "2015-01-31")
 

@@ -13,8 +13,9 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
@@ -26,6 +27,7 @@ from eqemb.arxiv.client import (
     Site,
     UnavailableError,
 )
+from eqemb.arxiv.harvest import Harvest, harvest
 from eqemb.arxiv.listing import (
     PAGE_SIZE,
     ArxivPaper,
@@ -33,7 +35,7 @@ from eqemb.arxiv.listing import (
     newest_papers,
     papers_by_id,
 )
-from eqemb.arxiv.metadata import MetadataFile, is_temporary
+from eqemb.arxiv.metadata import MetadataFile, is_temporary, paper_record
 from eqemb.arxiv.text import format_duration, one_line
 from eqemb.errors import SourceError, UsageError
 from eqemb.sources import Found, Limits, load
@@ -57,6 +59,20 @@ _NO_LICENCE = "none stated"
 _GZIP = b"\x1f\x8b"
 
 
+class News(NamedTuple):
+    """A request for what is new or changed."""
+
+    since: str
+    """A day, a month or a year; or "last"."""
+    sets: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    """Only papers of one of these; all if there are none."""
+
+    def takes(self, paper: ArxivPaper) -> bool:
+        """Whether a paper is of the categories."""
+        return not self.categories or not set(self.categories).isdisjoint(paper.categories)
+
+
 @dataclass(slots=True)
 class FetchPlan:
     """What to download."""
@@ -75,6 +91,8 @@ class FetchPlan:
     """Identifiers that arXiv does not know."""
     licences: int
     """Papers whose licence has to be requested."""
+    harvest: Harvest | None = None
+    """What arXiv lists as new or changed, if that was asked for."""
 
     @property
     def requests(self) -> int:
@@ -110,15 +128,25 @@ def plan(
     query: str = "",
     most: int = 300,
     ids: Sequence[str] = (),
+    news: News | None = None,
     progress: ProgressCallback = lambda *_: None,
 ) -> FetchPlan:
-    """List the newest papers of a query, and those with the given identifiers; write nothing."""
+    """List the newest papers of a query, those with the given identifiers, and what is new.
+
+    Nothing is written, except for notes about what is new.
+    """
     metadata = MetadataFile(folder)
     listed: dict[str, ArxivPaper] = {}
     matching = unlisted = 0
+    found = None
+    if news is not None:
+        found = harvest(folder, client, site, news.since, news.sets, progress)
+        listed = {name: paper for name, paper in found.papers.items() if news.takes(paper)}
+        matching = len(listed)
     if query:
-        listed, matching = newest_papers(client, site, query, most, progress)
-        unlisted = min(most, matching) - len(listed)
+        newest, matching = newest_papers(client, site, query, most, progress)
+        listed |= newest
+        unlisted = min(most, matching) - len(newest)
     for start in range(0, len(ids), PAGE_SIZE):
         progress("listing", f"{start:,} of {len(ids):,} identifiers")
         listed |= papers_by_id(client, site, ids[start : start + PAGE_SIZE])
@@ -133,7 +161,9 @@ def plan(
         matching=matching,
         unlisted=unlisted,
         unknown=[name for name in ids if arxiv_id(name)[0] not in listed],
-        licences=len(missing) + sum(map(metadata.lacks_licence, known)),
+        licences=sum(not paper.licence for paper in missing)
+        + sum(map(metadata.lacks_licence, known)),
+        harvest=found,
     )
 
 
@@ -178,6 +208,8 @@ def fetch(
         except UnavailableError as error:
             result.stopped = str(error)
         metadata.compact()
+        if made.harvest is not None and not result.stopped:
+            made.harvest.finish()
     result.left = len(made.papers) - result.fetched - result.missed.total()
     result.held = sum(map(metadata.has_file, metadata.records))
     result.unlicensed = sum(map(metadata.lacks_licence, metadata.records))
@@ -202,7 +234,8 @@ def _fetch_sources(
             result.missed[cause] += 1
             # the file of an earlier version stays, with what is known about it
             kept = {key: (old or {}).get(key) for key in ("licence", "file", "sha256")}
-            metadata.append({**asdict(paper), **kept, "cause": cause})
+            kept["licence"] = kept["licence"] or paper.licence or None
+            metadata.append({**paper_record(paper), **kept, "cause": cause})
             # a paper that failed before may itself be at fault
             failures = failures + (old is None) if is_temporary(cause) else 0
             if failures == _MAX_FAILURES:
@@ -212,8 +245,8 @@ def _fetch_sources(
         name = f"{paper.id.replace('/', '')}.gz"
         with new_file(metadata.folder / name) as new:
             new.write_bytes(data)
-        file = {"licence": None, "file": name, "sha256": hashlib.sha256(data).hexdigest()}
-        metadata.append({**asdict(paper), **file})
+        file = {"file": name, "sha256": hashlib.sha256(data).hexdigest()}
+        metadata.append({**paper_record(paper), "licence": paper.licence or None, **file})
         result.fetched += 1
         result.bytes += len(data)
 

@@ -40,6 +40,10 @@ class ArxivPaper:
     categories: tuple[str, ...]
     date: str
     """Of the first version."""
+    licence: str = ""
+    """Its address, where the listing has it."""
+    updated: str = ""
+    """The date of the latest version, where the listing has it and no version."""
 
 
 # -- queries
@@ -68,6 +72,12 @@ def search_query(
     if first > last:
         raise UsageError(f"--from {since} is after --to {until}")
     return f"({text}) AND submittedDate:[{first}0000 TO {last}2359]"
+
+
+def first_day(text: str) -> str:
+    """The first day of a year, a month or a day, as 2015-01-31."""
+    day = _day(text, last=False)
+    return f"{day[:4]}-{day[4:6]}-{day[6:]}"
 
 
 def _day(text: str, *, last: bool) -> str:

@@ -6,6 +6,7 @@ A line is written after the paper's file is in place, so that an interrupted run
 import json
 import os
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ class MetadataFile:
     def has(self, paper: ArxivPaper) -> bool:
         """Whether this version is in the folder, or known to have no source."""
         record = self.records.get(paper.id)
-        if record is None or record.get("version") != paper.version:
+        if record is None or not _is_same_version(record, paper):
             return False
         cause = record.get("cause")
         return self.has_file(paper.id) if cause is None else not is_temporary(str(cause))
@@ -79,6 +80,24 @@ class MetadataFile:
         if self.records:
             with new_file(self.path) as new:
                 new.write_text("".join(map(_line, self.records.values())), "utf-8")
+
+
+def _is_same_version(record: dict[str, Any], paper: ArxivPaper) -> bool:
+    """Whether a record is of the version that arXiv lists, by its number or else by its date."""
+    if paper.version:
+        return bool(record.get("version") == paper.version)
+    if record.get("version"):  # listed before with its number
+        return bool(record["version"] == "v1" and not paper.updated)
+    return bool(record.get("updated", "") == paper.updated)
+
+
+def paper_record(paper: ArxivPaper) -> dict[str, Any]:
+    """What is recorded of a paper, without what is not known."""
+    return {
+        name: value
+        for name, value in asdict(paper).items()
+        if value or name not in ("licence", "updated")
+    }
 
 
 def _line(record: dict[str, Any]) -> str:

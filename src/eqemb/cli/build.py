@@ -8,7 +8,9 @@ from typing import Annotated, Any
 from eqemb.cli.app import app
 from eqemb.cli.console import print_json, print_message
 from eqemb.cli.options import (
+    SELECTION,
     Device,
+    Engine,
     Jobs,
     Json,
     Map,
@@ -17,6 +19,8 @@ from eqemb.cli.options import (
     Papers,
     Resume,
     Root,
+    selection_of,
+    with_options,
 )
 from eqemb.cli.progress import StageProgress
 from eqemb.errors import EqembError, ThresholdError
@@ -35,6 +39,7 @@ _LISTED_CAUSES = 6  # in the summary
 
 
 @app.command()
+@with_options(SELECTION)
 def build(
     paths: Papers,
     output: OutputLibrary,
@@ -49,9 +54,11 @@ def build(
     device: Device = "cpu",
     draws: Map = True,
     jobs: Jobs = None,
+    engine: Engine = "local",
     resume: Resume = False,
     strict: Strict = None,
     as_json: Json = False,
+    **options: Any,
 ) -> None:
     """Read papers, train a model on them and index them.
 
@@ -60,7 +67,7 @@ def build(
     from eqemb.facade.equation_map import map_of
     from eqemb.facade.library import Library
 
-    started = time.perf_counter()
+    started, selection = time.perf_counter(), selection_of(options)
     if not resume:
         _announce_replacement(output, paths, root)
     # rebuilding a library gives the same bytes, on a GPU too
@@ -73,8 +80,10 @@ def build(
             model=settings if model else False,
             base=base,
             jobs=jobs,
+            engine=engine,
             resume=resume,
             watch=progress.update,
+            selection=selection,
         )
         first = next((name for name, count, _ in library.contents() if count), None)
         if draws and first is not None:
@@ -96,14 +105,17 @@ def build(
 
 
 @app.command()
+@with_options(SELECTION)
 def read(
     paths: Papers,
     output: OutputLibrary,
     root: Root = None,
     jobs: Jobs = None,
+    engine: Engine = "local",
     resume: Resume = False,
     strict: Strict = None,
     as_json: Json = False,
+    **options: Any,
 ) -> None:
     """Read papers into a library without a model or an index.
 
@@ -111,12 +123,19 @@ def read(
     """
     from eqemb.facade.library import Library
 
-    started = time.perf_counter()
+    started, selection = time.perf_counter(), selection_of(options)
     if not resume:
         _announce_replacement(output, paths, root)
     with StageProgress() as progress:
         library = Library.read(
-            paths, output, root=root, progress=progress.update_papers, jobs=jobs, resume=resume
+            paths,
+            output,
+            root=root,
+            jobs=jobs,
+            engine=engine,
+            resume=resume,
+            progress=progress.update_papers,
+            selection=selection,
         )
     with library:
         report = library.report
@@ -170,6 +189,7 @@ def _summary(report: dict[str, Any], seconds: float) -> dict[str, Any]:
         "articles": report["articles"],
         "partial": report["partial"],
         "skipped": report["skipped"]["total"],
+        "left_out": report.get("left_out", {}).get("causes", {}),
         "equations": report["equations"],
         "words": report["words"],
         "seconds": round(seconds, 3),
@@ -198,7 +218,7 @@ def _print_summary(report: dict[str, Any], output: Path, seconds: float) -> None
     equations, coverage = report["equations"], report["coverage"]
     unknown, empty = equations.get("numbering_unknown"), coverage["displays_unaccounted"]
     partial, groups = report["partial"], len(report["clusters"])
-    doubtful = report.get("doubtful", 0)
+    doubtful, left = report.get("doubtful", 0), report.get("left_out", {}).get("causes", {})
     doubts = ", ".join(
         f"{count:,} {what}"
         for count, what in ((partial, "in part"), (doubtful, "with doubts"))
@@ -208,6 +228,7 @@ def _print_summary(report: dict[str, Any], output: Path, seconds: float) -> None
     rows = [
         ("papers read", f"{report['articles']:,}", doubts),
         ("skipped", f"{report['skipped']['total']:,}", _causes(report["skipped"]["causes"])),
+        *([("left out", f"{sum(left.values()):,}", _causes(left))] if left else []),
         ("numbered equations", f"{equations['numbered']:,}", ""),
         ("unnumbered displays", f"{equations['unnumbered']:,}", ""),
         *([("numbering unknown", f"{unknown:,}", "the source does not say")] if unknown else []),

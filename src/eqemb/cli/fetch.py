@@ -11,7 +11,7 @@ from eqemb.cli.progress import StageProgress
 from eqemb.errors import EqembError, UsageError
 
 if TYPE_CHECKING:
-    from eqemb.arxiv.fetch import FetchPlan, FetchResult
+    from eqemb.arxiv.fetch import FetchPlan, FetchResult, News
 
 _NAMED_PAPERS = 5  # in a line
 _Paths = list[Path] | None
@@ -36,6 +36,25 @@ _SELECTION: Options = {
         Annotated[
             str | None,
             Option("--to", metavar="TIME", help="First submitted then or earlier: 2016-12."),
+        ],
+        None,
+    ),
+    "changed_since": (
+        Annotated[
+            str | None,
+            Option(
+                "--since",
+                metavar="TIME",
+                help="New or changed on arXiv since then (2026-11-01), or since the last run on"
+                " this folder: last.",
+            ),
+        ],
+        None,
+    ),
+    "sets": (
+        Annotated[
+            list[str] | None,
+            Option("--set", help="With --since: only of cs, math or another set; repeatable."),
         ],
         None,
     ),
@@ -122,19 +141,21 @@ def fetch(
     from eqemb.arxiv.fetch import plan
     from eqemb.arxiv.text import format_duration
 
-    query, ids = _query(options), _identifiers(options)
-    if not query and not ids:
+    news = _news(options)
+    query, ids = "" if news else _query(options), _identifiers(options)
+    if not query and not ids and not news:
         raise UsageError(
-            "no papers given: use --category nlp, or --ids, --bib, --from-pdfs or --manifest"
+            "no papers given: use --category nlp, --since 2026-11-01, or --ids, --bib, --from-pdfs"
+            " or --manifest"
         )
     site = Site()._replace(**{name: options[name] for name in _SITE if options[name]})
     most, result = options["most"], None
     with closing(Client(delay)) as client:
         with StageProgress(lines=False) as progress:
-            made = plan(
-                output, client, site, query=query, most=most, ids=ids, progress=progress.update
-            )
-        _check_not_empty(made, options["category"] or [])
+            asked = {"query": query, "most": most, "ids": ids, "news": news}
+            made = plan(output, client, site, **asked, progress=progress.update)
+        if news is None:
+            _check_not_empty(made, options["category"] or [])
         _print_missing(made, most)
         if made.requests and not dry_run:
             time = format_duration(made.seconds(delay))
@@ -150,12 +171,28 @@ def fetch(
         _print_result(made, result, output)
     if result is not None and result.stopped:
         raise EqembError(result.stopped)
-    if result is not None and not result.held:
+    if result is not None and not result.held and not news:
         raise EqembError(
             f"none of these papers has a LaTeX source: there is nothing to build in {output}"
         )
     if not dry_run and not as_json:
-        print_message(f"next: eqemb build {output} -o library/")
+        step = f"add LIBRARY {output}" if news else f"build {output} -o library/"
+        print_message(f"next: eqemb {step}")
+
+
+def _news(options: dict[str, Any]) -> "News | None":
+    """The request for what is new or changed; None without --since."""
+    from eqemb.arxiv.fetch import News
+    from eqemb.arxiv.listing import category_names
+
+    since, sets = options["changed_since"], options["sets"] or []
+    if since is None:
+        if sets:
+            raise UsageError("--set can only be used with --since")
+        return None
+    if options["since"] or options["until"]:
+        raise UsageError("--from and --to are days of submission: use them without --since")
+    return News(since, tuple(sets), tuple(category_names(options["category"] or [])))
 
 
 def _query(options: dict[str, Any]) -> str:
@@ -229,7 +266,13 @@ def _print_result(made: "FetchPlan", result: "FetchResult", output: Path) -> Non
 
 def _print_missing(made: "FetchPlan", most: int) -> None:
     """Say which of the requested papers are left out."""
-    if made.matching > most:
+    if (found := made.harvest) is not None:
+        print_message(f"new or changed since {found.since}: {made.matching:,} papers")
+        if found.deleted:
+            _print_names("deleted at arXiv, their files are kept", found.deleted)
+        if found.damaged:
+            print_message(f"{found.damaged:,} records of arXiv could not be read")
+    elif made.matching > most:
         print_message(f"{made.matching:,} papers match; --max takes the newest {most:,}")
     if made.unknown:
         _print_names("not on arXiv", made.unknown)
@@ -251,6 +294,9 @@ def _summary(made: "FetchPlan", result: "FetchResult | None", delay: float) -> d
         "unknown": made.unknown,
         "unlisted": made.unlisted,
     }
+    if made.harvest is not None:
+        found |= {"since": made.harvest.since, "deleted": made.harvest.deleted}
+        found |= {"damaged": made.harvest.damaged}
     if result is None:
         return found
     keys = ("fetched", "bytes", "held", "unlicensed", "left", "stopped")

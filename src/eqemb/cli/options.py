@@ -9,9 +9,12 @@ import inspect
 from collections.abc import Callable, Mapping
 from inspect import Parameter
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from eqemb.arxiv.selection import Selection
 
 Option = typer.Option
 #: Name -> type with its declaration, and default.
@@ -64,7 +67,7 @@ Papers = Annotated[
         metavar="PATHS",
         help="Folders and files: .tex, .md, .markdown, .mmd, .rmd, .qmd, .ipynb, .html, .htm,"
         " .xhtml, .xml, .nxml, .rst, .rest, .do.txt, unarXive .jsonl, and archives: .gz, .tar,"
-        " .tar.gz, .zip, arXiv month tars.",
+        " .tar.gz, .zip, arXiv month tars; or URLs such as s3://bucket/papers (extra `remote`).",
     ),
 ]
 Root = Annotated[
@@ -75,12 +78,78 @@ Root = Annotated[
         help="Name papers by their paths below this folder; default: the folder that they share.",
     ),
 ]
+#: Which papers to read, by what arXiv says about them.
+SELECTION: Options = {
+    "metadata": (
+        Annotated[
+            Path | None,
+            Option(
+                "--metadata",
+                metavar="FILE",
+                help="Titles, authors, dates, categories and licences of papers: arXiv's"
+                " arxiv-metadata-oai-snapshot.json, or any metadata.jsonl of `eqemb fetch`.",
+            ),
+        ],
+        None,
+    ),
+    "category": (
+        Annotated[
+            list[str] | None,
+            Option("--category", help="Only papers of this category: cs.LG, cs.*; repeatable."),
+        ],
+        None,
+    ),
+    "license": (
+        Annotated[
+            list[str] | None,
+            Option(
+                "--license",
+                metavar="NAME",
+                help="Only papers of this licence: cc-by, cc-by-sa, cc-by-nc-sa, cc-by-nc-nd, cc0,"
+                " public-domain, nonexclusive, none, or its address; repeatable.",
+            ),
+        ],
+        None,
+    ),
+    "year": (
+        Annotated[
+            str | None,
+            Option(
+                "--year", help="Only papers first submitted in 2015, 2015-2018, 2015- or -2018."
+            ),
+        ],
+        None,
+    ),
+}
+
+
+def selection_of(options: Mapping[str, Any]) -> "Selection | None":
+    """The choice of papers that these options make; None for all."""
+    from eqemb.arxiv.selection import Selection
+
+    metadata, years = options["metadata"], options["year"]
+    categories, licences = options["category"] or (), options["license"] or ()
+    if not (metadata or categories or licences or years):
+        return None
+    path = "" if metadata is None else str(metadata)
+    return Selection(path, tuple(categories), tuple(licences), years or "")
+
+
 OutputLibrary = Annotated[
     Path, Option("-o", "--output", metavar="LIBRARY", help="The library folder to write.")
 ]
 Jobs = Annotated[
     int | None,
     Option("--jobs", min=1, max=256, help="Worker processes; does not affect the result."),
+]
+Engine = Annotated[
+    str,
+    Option(
+        "--engine",
+        metavar="NAME",
+        help="Where papers are read and indexed: local, ray (a cluster on this machine, started if"
+        " none is running) or ray://HOST:PORT (extra `ray`); does not affect the result.",
+    ),
 ]
 Threads = Annotated[
     int | None,

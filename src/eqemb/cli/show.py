@@ -148,6 +148,10 @@ def _step_text(step: dict[str, Any]) -> str:
         given = [step["model"]]
     more = f" and {len(given) - 5:,} more" if len(given) > 5 else ""
     more += " --replace" if step.get("replace") else ""
+    for name, value in step.get("selection", {}).items():
+        option = {"categories": "category", "licences": "license", "years": "year"}.get(name, name)
+        each = value if isinstance(value, list) else [value]
+        more += "".join(f" --{option} {one}" for one in each)
     return f"{step['step']} {' '.join(given[:5])}{more}".rstrip()
 
 

@@ -10,7 +10,19 @@ import typer
 
 from eqemb.cli.app import app
 from eqemb.cli.console import first_names, print_json, print_message
-from eqemb.cli.options import Jobs, Json, LibraryPath, Option, Papers, Resume, path_argument
+from eqemb.cli.options import (
+    SELECTION,
+    Engine,
+    Jobs,
+    Json,
+    LibraryPath,
+    Option,
+    Papers,
+    Resume,
+    path_argument,
+    selection_of,
+    with_options,
+)
 from eqemb.cli.progress import StageProgress, spinner
 from eqemb.errors import ThresholdError, UsageError
 
@@ -22,6 +34,7 @@ _FINISHED = "this was already done, there is nothing to resume"
 
 
 @app.command()
+@with_options(SELECTION)
 def add(
     library: LibraryPath,
     paths: Papers,
@@ -37,8 +50,10 @@ def add(
         bool, Option("--replace", help="Read papers again whose names are in the library.")
     ] = False,
     jobs: Jobs = None,
+    engine: Engine = "local",
     resume: Resume = False,
     as_json: Json = False,
+    **options: Any,
 ) -> None:
     """Add papers to a library without retraining its model."""
     from eqemb.facade.update import add_papers
@@ -51,8 +66,10 @@ def add(
             root=root,
             replace=replace,
             jobs=jobs,
+            engine=engine,
             resume=resume,
             watch=progress.update,
+            selection=selection_of(options),
         )
     if as_json:
         print_json(vars(change))
@@ -67,6 +84,9 @@ def add(
     ):
         if names:
             print_message(f"{len(names):,} {what}: {first_names(names, _NAMED_ARTICLES)}")
+    if change.left_out:
+        causes = ", ".join(f"{count:,} {cause}" for cause, count in change.left_out.items())
+        print_message(f"{sum(change.left_out.values()):,} left out: {causes}")
     if change.root:
         print_message(f"the root of {library} is now {change.root}, since the old one is gone")
     if change.finished:
@@ -104,6 +124,7 @@ def update(
         Option("--allow-empty", help="Also remove the articles of a folder that is missing."),
     ] = False,
     jobs: Jobs = None,
+    engine: Engine = "local",
     as_json: Json = False,
 ) -> None:
     """Bring a library in step with its files.
@@ -117,7 +138,8 @@ def update(
         raise UsageError("--poll says how often --watch looks: add --watch")
     if dry_run and watch:
         raise UsageError("--dry-run looks once: leave out --watch")
-    given: Any = {"paths": paths or (), "root": root, "allow_empty": allow_empty, "jobs": jobs}
+    given: Any = {"paths": paths or (), "root": root, "allow_empty": allow_empty}
+    given |= {"jobs": jobs, "engine": engine}
     if watch:
         _watch(library, poll, given, as_json=as_json)
         return
@@ -169,6 +191,9 @@ def _print_update(done: "Update", library: Path, *, dry_run: bool = False) -> No
             print(f"{counted(len(names), thing)} {what}: {listed}")
     if done.forgotten:
         print(f"{counted(done.forgotten, 'skipped source')} gone")
+    if done.left_out:
+        causes = ", ".join(f"{count:,} {cause}" for cause, count in done.left_out.items())
+        print(f"{counted(sum(done.left_out.values()), 'new paper')} left out: {causes}")
     if done.is_empty:
         print(f"{library} is up to date: {counted(done.unchanged, 'source')} unchanged")
     if done.compared:

@@ -5,7 +5,8 @@ library.json. After a kill at any moment the library is the old one or the new o
 continues the work.
 
     settings.json   the steps that made the library, ending with this change
-    papers.json     authors and dates of papers from arXiv, if known
+    papers.jsonl    authors and dates of papers from arXiv, if known
+    left_out.json   how many papers were left out by the choice of categories and the like
     sources.json    the files that the papers were read from, and their digests
     manifest.json   the segments of the library
     model/          the library's own model: EqEmb-H with default settings, trained on all papers
@@ -15,11 +16,12 @@ continues the work.
 
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from eqemb.arxiv.selection import Selection, Selector
 from eqemb.errors import UsageError
 from eqemb.facade.map_update import carry_map
 from eqemb.facade.model import INDEXING, READING, ModelPlan, Watch
@@ -27,12 +29,12 @@ from eqemb.index.approximate_build import update_approximate
 from eqemb.index.build import INDEXER, build_vectors
 from eqemb.index.segments import has_index, open_index
 from eqemb.index.vectors import VectorSpace
-from eqemb.library.executor import WorkerLimits
+from eqemb.library.engines import LOCAL, EngineChoice
+from eqemb.library.executor import Reading, WorkerLimits
 from eqemb.library.generations import OpenLibrary, make_folder, read_state, switch
 from eqemb.library.ingest import (
     Ingest,
     Paths,
-    Progress,
     begin_generation,
     ingest_step,
     is_complete,
@@ -44,11 +46,17 @@ from eqemb.library.ingest import (
     write_report,
     write_run,
 )
-from eqemb.library.papers import write_papers
-from eqemb.library.segments import MERGED, READ, Manifest, SegmentWriter, update_near_pairs
+from eqemb.library.papers import keep_left_out, write_papers
+from eqemb.library.progress import Progress
+from eqemb.library.segments import (
+    Manifest,
+    SegmentWriter,
+    remove_unlisted,
+    update_near_pairs,
+)
 from eqemb.library.source_record import SourceRecord, keep_source_record
 from eqemb.models.embeddings import own_model
-from eqemb.sources import Limits, common_root, discover, resolve_root
+from eqemb.sources import Found, Limits, common_root, discover, resolve_root
 
 
 def read_library(  # noqa: PLR0913
@@ -57,35 +65,42 @@ def read_library(  # noqa: PLR0913
     *,
     root: str | Path | None = None,
     jobs: int | None = None,
+    engine: str = LOCAL,
     resume: bool = False,
     limits: Limits | None = None,
     worker_limits: WorkerLimits | None = None,
     progress: Callable[[Progress], None] | None = None,
     index: bool = False,
+    selection: Selection | None = None,
 ) -> None:
     """Read papers into the library at `folder`; with `index`, also compute an index.
 
     Names of articles are relative to `root`, by default the folder that the paths share. `resume`
-    continues an interrupted run on the same papers.
+    continues an interrupted run on the same papers. Papers that `selection` does not choose are
+    left out.
     """
     started, folder, given = time.time(), Path(folder), path_list(paths)
+    chosen = EngineChoice(engine, jobs)
     limits, jobs = limits or Limits(), worker_count(jobs)
     top = common_root(given) if root is None else resolve_root(root)
     record = SourceRecord()
-    tasks = record.note(discover(given, limits, root=top, looks=record.looks))
+    selector = Selector(selection, top)
+    found = selector.only(discover(given, limits, root=top, looks=record.looks))
     with write_lock(folder, is_new=make_folder(folder)):
-        step = ingest_step("read", given, limits, top) | {"index": index}
-        if resume and is_complete(folder, [step], discover(given, limits, root=top)):
+        step = ingest_step("read", given, limits, top, selection) | {"index": index}
+        if resume and is_complete(folder, [step], _sources(given, limits, top, selection)):
             return
         generation = begin_generation(folder, [step], resume=resume)
-        ingest = Ingest(limits, worker_limits or WorkerLimits(), jobs, progress)
+        reading = Reading(limits, worker_limits or WorkerLimits(), jobs)
+        ingest = Ingest(reading, chosen, progress)
         writer = SegmentWriter(generation, INDEXER if index else None)
-        done = ingest.run(tasks, writer, folder)
+        done = ingest.run(record.note(found), writer, folder)
+        keep_left_out(generation, None, selector.to_json())
         record.forget(done)
         record.save(generation)
         save_manifest(generation, writer, top)
         require_articles(write_report(generation, limits), folder, generation)
-        write_run(generation, started, jobs, paths=resolve_paths(step), resumed_after=done)
+        write_run(generation, started, jobs, paths=resolve_paths(step), resumed_after=len(done))
         switch_generation(folder, generation)
 
 
@@ -97,34 +112,40 @@ def build_library(  # noqa: PLR0913
     base: str | Path | None = None,
     root: str | Path | None = None,
     jobs: int | None = None,
+    engine: str = LOCAL,
     resume: bool = False,
     limits: Limits | None = None,
     watch: Watch | None = None,
+    selection: Selection | None = None,
 ) -> None:
     """Read papers into the library at `folder`, train its model and compute its index.
 
     Names of articles are relative to `root`, by default the folder that the paths share. `model`
     may hold settings of `EqEmbH`; if it is False, only words and structure are searched. `base` is
     a library or a model folder, whose word vectors are used unchanged. `resume` continues an
-    interrupted build at any stage; finished stages are not repeated.
+    interrupted build at any stage; finished stages are not repeated. Papers that `selection` does
+    not choose are left out.
     """
     started, folder, given = time.time(), Path(folder), path_list(paths)
+    chosen = EngineChoice(engine, jobs)
     limits, jobs = limits or Limits(), worker_count(jobs)
     if base is not None and model is False:
         raise UsageError("a base provides word vectors for a model: leave out base or model=False")
     plan = None if model is False else ModelPlan.checked(model, base)
     top = common_root(given) if root is None else resolve_root(root)
     record = SourceRecord()
-    tasks = record.note(discover(given, limits, root=top, looks=record.looks))
+    selector = Selector(selection, top)
+    found = selector.only(discover(given, limits, root=top, looks=record.looks))
     with write_lock(folder, is_new=make_folder(folder)):
-        step = ingest_step("build", given, limits, top)
+        step = ingest_step("build", given, limits, top, selection)
         step["model"] = plan.to_json() if plan else None
-        if resume and is_complete(folder, [step], discover(given, limits, root=top)):
+        if resume and is_complete(folder, [step], _sources(given, limits, top, selection)):
             return
         generation = begin_generation(folder, [step], resume=resume)
-        ingest = Ingest(limits, WorkerLimits(), jobs, paper_progress(watch))
+        ingest = Ingest(Reading(limits, WorkerLimits(), jobs), chosen, paper_progress(watch))
         writer = SegmentWriter(generation, INDEXER, announce=segment_progress(watch))
-        done = ingest.run(tasks, writer, folder)
+        done = ingest.run(record.note(found), writer, folder)
+        keep_left_out(generation, None, selector.to_json())
         record.forget(done)
         record.save(generation)
         save_manifest(generation, writer, top)
@@ -136,8 +157,15 @@ def build_library(  # noqa: PLR0913
         if plan is not None:
             summary = plan.train(generation, jobs, watch or ignore_progress)
         finish_generation(generation, limits, summary, watch or ignore_progress)
-        write_run(generation, started, jobs, paths=resolve_paths(step), resumed_after=done)
+        write_run(generation, started, jobs, paths=resolve_paths(step), resumed_after=len(done))
         switch_generation(folder, generation)
+
+
+def _sources(
+    given: list[str | Path], limits: Limits, top: Path, selection: Selection | None
+) -> Iterator[Found]:
+    """Yield the sources that are to be read, without noting them."""
+    yield from Selector(selection, top).only(discover(given, limits, root=top))
 
 
 def save_manifest(generation: Path, writer: SegmentWriter, root: Path) -> None:
@@ -215,9 +243,7 @@ def index_vectors(generation: Path, watch: Watch) -> None:
 
 def switch_generation(folder: Path, generation: Path) -> None:
     """Make a generation current, after removing its intermediate files."""
-    for name in (READ, MERGED):
-        (generation / f"{name}.json").unlink(missing_ok=True)
-        shutil.rmtree(generation / name, ignore_errors=True)
+    remove_unlisted(generation)
     shutil.rmtree(generation / "training", ignore_errors=True)
     state = read_state(folder)
     before = None if state is None else folder / "generations" / str(state["generation"])

@@ -21,9 +21,11 @@ from eqemb.search.query import Filters, Ranking, parse_query
 from eqemb.search.results import Answer, Hit
 
 if TYPE_CHECKING:
+    from eqemb.arxiv.selection import Selection
     from eqemb.facade.model import Watch
     from eqemb.library.executor import WorkerLimits
-    from eqemb.library.ingest import Paths, Progress
+    from eqemb.library.ingest import Paths
+    from eqemb.library.progress import Progress
     from eqemb.sources import Limits
 
 
@@ -45,25 +47,26 @@ class Library(IndexedLibrary):
         base: str | Path | None = None,
         root: str | Path | None = None,
         jobs: int | None = None,
+        engine: str = "local",
         resume: bool = False,
         limits: "Limits | None" = None,
         watch: "Watch | None" = None,
+        selection: "Selection | None" = None,
     ) -> Self:
         """Read papers, train a model on them, index them, and open the library.
 
         Args:
-            paths: Files and folders: LaTeX, Markdown, notebooks, HTML and other formats that
-                are read, unarXive, and archives of them.
+            paths: Files, folders and URLs of papers, in any format that is read, and archives.
             folder: Where the library is stored. A library that exists there is replaced at the end.
             model: False for a library without a model, or settings of `eqemb.models.EqEmbH`.
             base: A library, or a model's folder, whose word vectors are used unchanged.
-            root: The folder that names of articles are relative to; by default the one that the
-                paths share.
+            root: Names of articles are relative to it; by default the folder that paths share.
             jobs: Processes that read papers, and threads that train; None for one per processor.
+            engine: Where papers are read and indexed: "local", "ray" or "ray://HOST:PORT".
             resume: Continue an interrupted build of the same papers.
             limits: Limits for the size of sources.
-            watch: Called with the stage ("reading", "learning", "indexing") and its progress as
-                text.
+            watch: Called with the stage, such as "reading", and its progress as text.
+            selection: Which papers to read (`eqemb.arxiv.selection`); None for all.
 
         Returns:
             The new library, opened.
@@ -83,9 +86,11 @@ class Library(IndexedLibrary):
             base=base,
             root=root,
             jobs=jobs,
+            engine=engine,
             resume=resume,
             limits=limits,
             watch=watch,
+            selection=selection,
         )
         return cls.open(folder)
 
@@ -97,25 +102,28 @@ class Library(IndexedLibrary):
         *,
         root: str | Path | None = None,
         jobs: int | None = None,
+        engine: str = "local",
         resume: bool = False,
         limits: "Limits | None" = None,
         worker_limits: "WorkerLimits | None" = None,
         progress: "Callable[[Progress], None] | None" = None,
         index: bool = False,
+        selection: "Selection | None" = None,
     ) -> Self:
         """Read papers into a library without training a model, and open it.
 
         Args:
             paths: Files and folders of papers.
             folder: Where the library is stored.
-            root: The folder that names of articles are relative to; by default the one that the
-                paths share.
+            root: Names of articles are relative to it; by default the folder that paths share.
             jobs: Processes that read papers; None for one per processor.
+            engine: Where papers are read: "local", "ray" or "ray://HOST:PORT".
             resume: Continue an interrupted reading of the same papers.
             limits: Limits for the size of sources.
             worker_limits: Limits for the time and memory that one paper may take.
             progress: Called after each paper.
             index: Whether to index the papers, so that the library can be searched.
+            selection: Which papers to read (`eqemb.arxiv.selection`); None for all.
 
         Returns:
             The new library, opened.
@@ -133,11 +141,13 @@ class Library(IndexedLibrary):
             folder,
             root=root,
             jobs=jobs,
+            engine=engine,
             resume=resume,
             limits=limits,
             worker_limits=worker_limits,
             progress=progress,
             index=index,
+            selection=selection,
         )
         return cls.open(folder)
 

@@ -15,9 +15,11 @@ from eqemb.facade.update import add_papers, compact_library, remove_articles
 from eqemb.facade.use import use_model
 from eqemb.library.generations import APPROXIMATE, OpenLibrary
 from eqemb.library.ingest import resolve_paths
+from eqemb.library.papers import recorded_selection
 from eqemb.library.segments import segment_folder
 from eqemb.models.embeddings import Embeddings, own_model
 from eqemb.sources import Limits
+from eqemb.sources.files import exists
 from eqemb.storage.array_file import file_hash
 
 
@@ -73,7 +75,7 @@ def _missing_paths(folder: Path, done: list[dict[str, Any]]) -> list[str]:
     places += [step["from"] for step in done if "from" in step]
     places += [base["path"] for base in _bases(done)]
     places += _used(folder, done)
-    return [place for place in dict.fromkeys(places) if not Path(place).exists()]
+    return [place for place in dict.fromkeys(places) if not exists(place)]
 
 
 def _bases(done: list[dict[str, Any]]) -> list[dict[str, str]]:
@@ -108,20 +110,21 @@ def _repeat(step: dict[str, Any], folder: Path, jobs: int | None, watch: Watch |
     if step["step"] == "update":
         update_library(folder, step["paths"], root=step["root"], jobs=jobs, watch=watch)
         return
-    limits = Limits(**step["limits"])
+    limits, selection = Limits(**step["limits"]), recorded_selection(step)
     if step["step"] == "add":
         options: dict[str, Any] = {"replace": step["replace"], "root": step["root"]}
-        options |= {"jobs": jobs, "limits": limits}
+        options |= {"jobs": jobs, "limits": limits, "selection": selection}
         add_papers(folder, step["paths"], **options, watch=watch)
     elif step["step"] == "read":
         options = {"jobs": jobs, "limits": limits, "index": step["index"], "root": step["root"]}
+        options["selection"] = selection
         read_library(step["paths"], folder, **options, progress=paper_progress(watch))
     else:
         plan = step["model"]
         base = plan["base"]["path"] if plan and plan["base"] else None
         model = plan["settings"] if plan else False
         options = {"model": model, "base": base, "root": step["root"], "jobs": jobs}
-        options["limits"] = limits
+        options |= {"limits": limits, "selection": selection}
         build_library(step["paths"], folder, **options, watch=watch)
 
 

@@ -10,11 +10,13 @@ import itertools
 import os
 import shutil
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from eqemb.arxiv.selection import Selection, Selector
 from eqemb.errors import UsageError
 from eqemb.facade.build import (
     finish_generation,
@@ -27,7 +29,8 @@ from eqemb.facade.model import Watch
 from eqemb.facade.update import Change, keep_model, merge_small, without
 from eqemb.index.build import indexer_of
 from eqemb.library.comparison import DAMAGED, TRANSIENT, Comparison, SourcePlace, StoredSource
-from eqemb.library.executor import WorkerLimits
+from eqemb.library.engines import LOCAL, EngineChoice
+from eqemb.library.executor import Reading, WorkerLimits
 from eqemb.library.generations import OpenLibrary, remove_leftovers, require_library
 from eqemb.library.ingest import (
     Ingest,
@@ -39,6 +42,7 @@ from eqemb.library.ingest import (
     write_lock,
     write_run,
 )
+from eqemb.library.papers import keep_left_out, recorded_selection
 from eqemb.library.report import counted
 from eqemb.library.segments import (
     Manifest,
@@ -49,6 +53,15 @@ from eqemb.library.segments import (
 )
 from eqemb.library.source_record import SourceRecord
 from eqemb.sources import Found, Limits, discover, resolve_root
+from eqemb.sources.files import (
+    exists,
+    is_empty,
+    is_file,
+    is_folder,
+    joined_path,
+    shown_path,
+)
+from eqemb.sources.looks import files_of
 from eqemb.sources.names import encodable
 from eqemb.sources.roots import path_below
 
@@ -77,6 +90,8 @@ class Update:
     """Number of sources that were read because the library did not record their content."""
     forgotten: int = 0
     """Number of sources that were no articles and are gone."""
+    left_out: dict[str, int] = field(default_factory=dict)
+    """Number of papers that are new and were not chosen, by cause."""
     root: str = ""
     """The new root of the library, if it has changed."""
     lacks: dict[str, int] | None = None
@@ -90,12 +105,13 @@ class Update:
         ) and not (self.root or self.forgotten)
 
 
-def update_library(
+def update_library(  # noqa: PLR0913
     folder: str | Path,
     paths: Paths = (),
     *,
     root: str | Path | None = None,
     jobs: int | None = None,
+    engine: str = LOCAL,
     dry_run: bool = False,
     allow_empty: bool = False,
     settle: float = 0.0,
@@ -111,6 +127,7 @@ def update_library(
             given to build the library, or added to it.
         root: The folder that the papers are in now, if the library's root was moved.
         jobs: Number of worker processes; by default one per processor.
+        engine: Where papers are read: "local", "ray" or "ray://HOST:PORT".
         dry_run: Say what has changed, but read nothing and leave the library as it is.
         allow_empty: Also remove the articles of a folder that is missing or empty. By default this
             is refused: its disk may not be connected.
@@ -121,7 +138,7 @@ def update_library(
         What was added, replaced, removed and skipped.
     """
     folder, given = Path(folder), path_list(paths)
-    jobs, watch = worker_count(jobs), watch or ignore_progress
+    chosen, watch = EngineChoice(engine, jobs), watch or ignore_progress
     require_library(folder)
     lock = contextlib.nullcontext() if dry_run else write_lock(folder)
     with lock, OpenLibrary.open(folder) as old:
@@ -132,15 +149,16 @@ def update_library(
         record, limits = SourceRecord.load(old.generation), Limits(**old.report["limits"])
         found = Comparison(old.records, record, places, settle)
         watch("looking", "for changes")
-        tasks = found.changed(_discover(places, limits, found, record))
+        left: list[Selector] = []
+        tasks = found.changed(_discover(places, limits, found, record, left))
         if not allow_empty:
             tasks = _refusing(tasks, found, folder)
         if dry_run:
             update = _preview(tasks, found)
         else:
             step = ingest_step("update", given, limits, top)
-            update = _apply(old, step, found, tasks, record, jobs, watch)
-    update.unchanged = len(found.unchanged)
+            update = _apply(old, step, found, tasks, record, left, chosen, watch)
+    update.unchanged, update.left_out = len(found.unchanged), _left_out(left)["causes"]
     update.compared = found.compared
     update.pending = sorted(found.pending)
     update.damaged = sorted({*update.damaged, *found.in_damaged()})
@@ -168,15 +186,18 @@ def _apply(
     found: Comparison,
     tasks: Iterator[Found],
     record: SourceRecord,
-    jobs: int,
+    left: list[Selector],
+    engine: EngineChoice,
     watch: Watch,
 ) -> Update:
     """Read what has changed, and make the next generation of the library if it differs."""
-    started, limits = time.time(), Limits(**step["limits"])
+    started, jobs = time.time(), worker_count(engine.jobs)
+    limits = Limits(**step["limits"])
     moved = step["root"] if step["root"] != old.manifest.root else ""
     first = next(tasks, None)
     if first is None and not moved and not any(found.gone()):
         record.save(old.generation)
+        keep_left_out(old.generation, old.generation, _left_out(left))
         return Update()
     if moved:
         step["moved"] = old.manifest.root
@@ -185,7 +206,7 @@ def _apply(
     generation = begin_generation(old.folder, steps, resume=False)
     indexer = indexer_of(old)
     writer = SegmentWriter(generation, indexer, announce=segment_progress(watch))
-    ingest = Ingest(limits, WorkerLimits(), jobs, paper_progress(watch))
+    ingest = Ingest(Reading(limits, WorkerLimits(), jobs), engine, paper_progress(watch))
     try:
         ingest.run(itertools.chain([first] if first else [], tasks), writer, old.folder)
     except UsageError:
@@ -203,8 +224,10 @@ def _apply(
     found.note(change.gone, change.kept)
     if update.is_empty:
         record.save(old.generation)
+        keep_left_out(old.generation, old.generation, _left_out(left))
         return update
     record.save(generation)
+    keep_left_out(generation, old.generation, _left_out(left))
     manifest = dataclasses.replace(change.manifest(), root=step["root"])
     merge_small(generation, manifest, indexer, watch).save(generation)
     lacking = Change()
@@ -215,6 +238,13 @@ def _apply(
     old.close()  # an open library holds its generation
     switch_generation(old.folder, generation)
     return update
+
+
+def _left_out(selectors: list[Selector]) -> dict[str, Any]:
+    """Return which new papers were not chosen, once the sources were looked at."""
+    causes = sum((one.causes for one in selectors), Counter[str]())
+    papers = [paper for one in selectors for paper in one.papers]
+    return {"causes": dict(sorted(causes.items())), "papers": papers}
 
 
 def _discard(generation: Path, folder: Path) -> None:
@@ -231,10 +261,10 @@ def _top(library: OpenLibrary, root: str | Path | None) -> Path:
     recorded = Path(library.manifest.root)
     if root is not None:
         return resolve_root(root)
-    if not recorded.is_dir():
+    if not is_folder(recorded):
         raise UsageError(
-            f"the root of {library.folder}, {recorded}, is missing: connect its disk, or name the"
-            " folder that its papers are in now (--root)"
+            f"the root of {library.folder}, {shown_path(recorded)}, is missing:"
+            " connect its disk, or name the folder that its papers are in now (--root)"
         )
     return recorded
 
@@ -249,9 +279,18 @@ def places_of(
     top = top or _top(library, None)
     if given:
         for path in map(Path, given):
-            if not path.exists() and not path.parent.is_dir():
-                raise UsageError(f"nothing to read at {path}: there is no such file or folder")
-        return [_place(top, Path(path).absolute()) for path in given]
+            if not exists(path) and not is_folder(path.parent):
+                raise UsageError(
+                    f"nothing to read at {shown_path(path)}: there is no such file or folder"
+                )
+        places = [_place(top, joined_path(Path.cwd(), path)) for path in given]
+        known = _recorded_places(library, top)
+        return [place._replace(selection=_selection_of(place, known)) for place in places]
+    return _recorded_places(library, top)
+
+
+def _recorded_places(library: OpenLibrary, top: Path) -> list[SourcePlace]:
+    """Return the files and folders that the library was made of."""
     steps = [step for step in library.steps if step.get("paths")]
     if not steps:
         raise UsageError(
@@ -262,13 +301,20 @@ def places_of(
     found: dict[SourcePlace, None] = {}
     for step in steps:
         root = Path(step["root"])
-        is_moved = (step["root"] in moved and root != top) or not root.is_dir()
+        is_moved = (step["root"] in moved and root != top) or not is_folder(root)
         for path in step["paths"]:
-            place = Path(step["from"], path)
+            place = joined_path(step["from"], path)
             if is_moved:
                 place = top / _written_below(place, root)
-            found[_place(top if is_moved else root, place)] = None
+            chosen = recorded_selection(step)
+            found[_place(top if is_moved else root, place)._replace(selection=chosen)] = None
     return list(found)
+
+
+def _selection_of(place: SourcePlace, known: list[SourcePlace]) -> Selection:
+    """Return which papers of a place are read: as those of the last place that contains it."""
+    around = [one for one in known if one.root == place.root and one.contains(place.below)]
+    return around[-1].selection if around else Selection()
 
 
 def _written_below(path: Path, root: Path) -> Path:
@@ -280,7 +326,7 @@ def _written_below(path: Path, root: Path) -> Path:
 
 
 def _place(root: Path, path: Path) -> SourcePlace:
-    if path.exists():
+    if exists(path):
         return SourcePlace(root, path, encodable(path_below(path, root)))
     return SourcePlace(
         root, path, encodable(_written_below(path, root).as_posix().removeprefix("."))
@@ -293,11 +339,11 @@ def _check_present(library: OpenLibrary, places: list[SourcePlace]) -> None:
     A single file that is missing is taken as removed if its folder exists.
     """
     for place in places:
-        if place.path.is_file() or (place.path.is_dir() and any(place.path.iterdir())):
+        if is_file(place.path) or (is_folder(place.path) and not is_empty(place.path)):
             continue
         inside = [origin for _, origin in library.records.origins() if place.contains(origin)]
-        is_file = place.below in {origin.partition("!")[0] for origin in inside}
-        if inside and not (is_file and place.path.parent.is_dir()):
+        was_file = place.below in {origin.partition("!")[0] for origin in inside}
+        if inside and not (was_file and is_folder(place.path.parent)):
             raise _emptied(place, len(inside), library.folder)
 
 
@@ -310,18 +356,29 @@ def _refusing(tasks: Iterator[Found], found: Comparison, folder: Path) -> Iterat
 
 def _emptied(place: SourcePlace, had: int, folder: Path) -> UsageError:
     return UsageError(
-        f"{place.path} is missing or empty, so that {counted(had, 'source')} of {folder} would be"
-        " removed: connect its disk, or allow this with --allow-empty"
+        f"{shown_path(place.path)} is missing or empty, so that {counted(had, 'source')} of"
+        f" {folder} would be removed: connect its disk, or allow this with --allow-empty"
     )
 
 
 def _discover(
-    places: list[SourcePlace], limits: Limits, known: Comparison, record: SourceRecord
+    places: list[SourcePlace],
+    limits: Limits,
+    known: Comparison,
+    record: SourceRecord,
+    left: list[Selector],
 ) -> Iterator[Iterator[Found]]:
-    """Yield the sources below each root."""
-    for root in dict.fromkeys(place.root for place in places):
-        paths = [place.path for place in places if place.root == root and place.path.exists()]
-        yield discover(paths, limits, root=root, known=known, looks=record.looks)
+    """Yield the sources below each root, of each selection of papers; `left` gets the selectors."""
+
+    def is_new(found: Found) -> bool:
+        return any(map(record.looks.is_new, files_of(found)))
+
+    for root, selection in dict.fromkeys((place.root, place.selection) for place in places):
+        own = [place for place in places if (place.root, place.selection) == (root, selection)]
+        paths = [place.path for place in own if exists(place.path)]
+        found = discover(paths, limits, root=root, known=known, looks=record.looks)
+        left.append(Selector(selection, root, is_new))
+        yield left[-1].only(found)
 
 
 # ---------------------------------------------------------------- what the library becomes

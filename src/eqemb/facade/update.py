@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from eqemb.arxiv.selection import Selection, Selector
 from eqemb.checks import did_you_mean
 from eqemb.corpus.vocabulary import Rules
 from eqemb.errors import UsageError
@@ -31,7 +32,8 @@ from eqemb.index.text_index import TextIndex
 from eqemb.index.vectors import VectorSpace
 from eqemb.library.article_names import resolve_article
 from eqemb.library.database import LibraryRecords
-from eqemb.library.executor import WorkerLimits
+from eqemb.library.engines import LOCAL, EngineChoice
+from eqemb.library.executor import Reading, WorkerLimits
 from eqemb.library.generations import OpenLibrary, remove_leftovers, require_library
 from eqemb.library.ingest import (
     Ingest,
@@ -48,6 +50,7 @@ from eqemb.library.ingest import (
     write_report,
     write_run,
 )
+from eqemb.library.papers import keep_left_out
 from eqemb.library.segments import (
     MERGED,
     Indexer,
@@ -63,6 +66,7 @@ from eqemb.library.source_record import SourceRecord
 from eqemb.models import workspace
 from eqemb.models.embeddings import Embeddings, own_model
 from eqemb.sources import Found, Limits, discover, is_better_form, resolve_root
+from eqemb.sources.files import is_folder
 from eqemb.storage import atomic
 
 
@@ -82,6 +86,8 @@ class Change:
     """Names that were not read because the library has articles of these names."""
     replaced: list[str] = field(default_factory=list)
     """Names of articles that were replaced."""
+    left_out: dict[str, int] = field(default_factory=dict)
+    """Number of papers that were not chosen, by cause."""
     kept: list[str] = field(default_factory=list)
     """Names of articles that were not replaced, because the new source could not be read."""
     lacks: dict[str, int] | None = None
@@ -95,16 +101,18 @@ class Change:
 # ---------------------------------------------------------------- add
 
 
-def add_papers(
+def add_papers(  # noqa: PLR0913
     folder: str | Path,
     paths: Paths,
     *,
     root: str | Path | None = None,
     replace: bool = False,
     jobs: int | None = None,
+    engine: str = LOCAL,
     resume: bool = False,
     limits: Limits | None = None,
     watch: Watch | None = None,
+    selection: Selection | None = None,
 ) -> Change:
     """Add papers to an existing library; its model stays unchanged.
 
@@ -115,27 +123,31 @@ def add_papers(
             becomes the library's root if that no longer exists.
         replace: Replace articles of the same names. By default, such papers are not read.
         jobs: Number of worker processes; by default one per processor.
+        engine: Where papers are read: "local", "ray" or "ray://HOST:PORT".
         resume: Continue an interrupted `add_papers` with the same arguments.
         limits: Size limits of a paper.
         watch: Called with the stage and its state, for progress displays.
+        selection: Which of the papers to read, by what arXiv says about them.
 
     Returns:
         What was added, replaced and skipped.
     """
     started, folder, given = time.time(), Path(folder), path_list(paths)
+    chosen = EngineChoice(engine, jobs)
     limits, jobs, watch = limits or Limits(), worker_count(jobs), watch or ignore_progress
     change = Change()
     require_library(folder)
     with write_lock(folder), OpenLibrary.open(folder) as old:
         recorded = Path(old.manifest.root)
-        if root is None and not recorded.is_dir():
+        if root is None and not is_folder(recorded):
             raise UsageError(
                 f"the root of {folder}, {recorded}, no longer exists: name the folder that its"
                 " papers are in now (--root)"
             )
         top = recorded if root is None else resolve_root(root)
-        tasks = discover(given, limits, root=top, known=old.records)
-        step = ingest_step("add", given, limits, top) | {"replace": replace}
+        selector = Selector(selection, top)
+        tasks = selector.only(discover(given, limits, root=top, known=old.records))
+        step = ingest_step("add", given, limits, top, selection) | {"replace": replace}
         if resume and replace and is_complete(folder, [*old.steps[:-1], step]):
             return Change(finished=True)  # without `replace`, all papers are known by now
         generation = begin_generation(folder, [*old.steps, step], resume=resume)
@@ -144,14 +156,17 @@ def add_papers(
         record = SourceRecord.load(old.generation)
         indexer = indexer_of(old)
         writer = SegmentWriter(generation, indexer, announce=segment_progress(watch))
-        ingest = Ingest(limits, WorkerLimits(), jobs, paper_progress(watch))
+        ingest = Ingest(Reading(limits, WorkerLimits(), jobs), chosen, paper_progress(watch))
         done = ingest.run(record.note(tasks), writer, folder)
+        keep_left_out(generation, None, selector.to_json())
+        change.left_out = dict(selector.causes)
         new = tuple(writer.segments)
         if not _has_articles(generation, new):
             _give_up(generation, limits, new, change)
             return change
+        keep_left_out(generation, old.generation, selector.to_json())
         manifest = _with_added(old, new, change)
-        if not recorded.is_dir():  # the papers have moved
+        if not is_folder(recorded):  # the papers have moved
             change.root = str(top)
             manifest = dataclasses.replace(manifest, root=change.root)
         manifest = merge_small(generation, manifest, indexer, watch)
@@ -160,7 +175,7 @@ def add_papers(
         record.save(generation)
         about = keep_model(old, generation, new, change)
         finish_generation(generation, limits, about, watch, old.generation)
-        write_run(generation, started, jobs, paths=resolve_paths(step), resumed_after=done)
+        write_run(generation, started, jobs, paths=resolve_paths(step), resumed_after=len(done))
         old.close()  # an open library holds its generation
         switch_generation(folder, generation)
     return change

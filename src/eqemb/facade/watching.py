@@ -12,7 +12,9 @@ from eqemb.facade.sync import Update, places_of, update_library
 from eqemb.library.generations import OpenLibrary
 from eqemb.library.ingest import Paths, path_list
 from eqemb.sources import resolve_root
+from eqemb.sources.files import shown_path
 from eqemb.sources.names import is_hidden
+from eqemb.sources.remote import is_remote
 
 #: A file counts as written when it has not changed for so many seconds.
 SETTLE = 1.0
@@ -95,6 +97,10 @@ def _events(
     with OpenLibrary.open(folder) as library:
         top = None if root is None else resolve_root(root)
         paths = [place.path for place in places_of(library, given, top)]
+    if remote := [path for path in paths if is_remote(path)]:
+        raise UsageError(
+            f"{shown_path(remote[0])} cannot be followed: look every ten minutes with --poll 600"
+        )
     is_new = False
     while True:
         followed = _identities(paths)

@@ -6,9 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from eqemb.arxiv.selection import Selection
 from eqemb.library.database import LibraryRecords
 from eqemb.library.source_record import SourceRecord
 from eqemb.sources import Found
+from eqemb.sources.files import exists, is_folder
 from eqemb.sources.looks import UNCHANGED, digest, files_of
 
 #: Why a paper cannot be read for now, whatever its content: the library keeps what it has of it.
@@ -35,6 +37,8 @@ class SourcePlace(NamedTuple):
     path: Path
     below: str
     """Its path below the root, as origins have it; '' for the root."""
+    selection: Selection = Selection()
+    """Which of its papers are read."""
 
     def contains(self, origin: str) -> bool:
         """Return whether a source lies in it."""
@@ -97,7 +101,7 @@ class Comparison:
         file = source.origin.partition("!")[0]
         roots = [place.root for place in self._places if place.contains(source.origin)]
         is_mangled = "\N{REPLACEMENT CHARACTER}" in file
-        return not roots or is_mangled or any((root / file).exists() for root in roots)
+        return not roots or is_mangled or any(exists(root / file) for root in roots)
 
     def articles_from(self, origin: str) -> list[str]:
         """Return the names of the articles with an origin, in order."""
@@ -207,7 +211,7 @@ class Comparison:
                 continue
             had = sum(map(place.contains, self.by_origin))
             # a single file may be removed
-            if had and not (place.below in self._files() and place.path.parent.is_dir()):
+            if had and not (place.below in self._files() and is_folder(place.path.parent)):
                 yield place, had
 
     def _files(self) -> set[str]:

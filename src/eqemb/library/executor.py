@@ -35,6 +35,15 @@ class WorkerLimits:
         check_integer("memory", self.memory)
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How papers are read: limits of a paper, and the number of processes."""
+
+    limits: Limits
+    worker_limits: WorkerLimits
+    jobs: int
+
+
 class Executor(Protocol):
     """Reads sources into records."""
 

@@ -7,6 +7,7 @@ segments. An interrupted ingest can be resumed.
 
 import contextlib
 import hashlib
+import itertools
 import json
 import logging
 import os
@@ -22,12 +23,13 @@ from typing import Any
 from eqemb import __version__
 from eqemb.article import Article
 from eqemb.arxiv.ids import is_bibliography
-from eqemb.arxiv.text import format_duration
+from eqemb.arxiv.selection import Selection
 from eqemb.checks import check_integer
 from eqemb.errors import EqembError, SourceError, UsageError
-from eqemb.library import executor
+from eqemb.library import segments
 from eqemb.library.database import RECORDS_FORMAT
-from eqemb.library.executor import WorkerLimits
+from eqemb.library.engines import EngineChoice, make_engine
+from eqemb.library.executor import Reading
 from eqemb.library.generations import (
     OpenLibrary,
     finish_switch,
@@ -37,46 +39,23 @@ from eqemb.library.generations import (
     switch,
 )
 from eqemb.library.lookahead import Lookahead
+from eqemb.library.papers import keep_left_out, left_out
+from eqemb.library.progress import Progress, ProgressMeter
 from eqemb.library.report import explain_no_articles, merge_summaries, render_report
-from eqemb.library.rows import Record
 from eqemb.library.segments import Segment, SegmentWriter, open_segments, segment_folder
 from eqemb.library.summary import summarise
 from eqemb.library.worker import read_found
 from eqemb.sources import Found, Limits, discover
+from eqemb.sources.files import joined_path, real_path
 from eqemb.sources.inventory import describe_files
 from eqemb.storage.atomic import link_file, load_json, to_json, write_atomically
 from eqemb.storage.locks import locked
 
 _log = logging.getLogger("eqemb")
-_COMMIT_EVERY = 1.0  # seconds of work that a kill may cost
 _COMMIT_AFTER = 200  # records that are copied
 
 #: One path, or several.
 Paths = str | Path | Iterable[str | Path]
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """Passed to the progress callback after each source."""
-
-    done: int
-    equations: int
-    skipped: int
-    name: str
-    found: int = 0
-    """Number of sources found so far, including those that are done."""
-    is_complete: bool = False
-    """Whether all sources have been found."""
-    seconds_left: float | None = None
-    """An estimate, once all sources have been found."""
-
-    @property
-    def text(self) -> str:
-        """How far the reading is: "27 of 30 papers, 412 equations, 1 skipped, 5 s left"."""
-        more = "" if self.is_complete else "+"
-        left = f", {format_duration(self.seconds_left)} left" if self.seconds_left else ""
-        counts = f"{self.equations:,} equations, {self.skipped:,} skipped"
-        return f"{self.done:,} of {self.found:,}{more} papers, {counts}{left}"
 
 
 def path_list(paths: Paths) -> list[str | Path]:
@@ -128,58 +107,67 @@ def read_articles(
 class Ingest:
     """Settings for reading papers."""
 
-    limits: Limits
-    worker_limits: WorkerLimits
-    jobs: int
+    reading: Reading
+    engine: EngineChoice
     progress: Callable[[Progress], None] | None = None
 
-    def run(self, tasks: Iterator[Found], writer: SegmentWriter, folder: Path) -> int:
-        """Read the sources that have no record yet into segments; return how many had one."""
+    def run(self, tasks: Iterator[Found], writer: SegmentWriter, folder: Path) -> list[int]:
+        """Read the sources that have no record yet into segments.
+
+        Returns:
+            The places, in `tasks`, of the sources that had a record.
+        """
         with _clear_errors(folder), contextlib.closing(writer):
-            done = _skip_done(tasks, writer, folder)
-            workers = executor.make_executor(self.limits, self.worker_limits, self.jobs)
-            with (
-                contextlib.closing(Lookahead(tasks)) as ahead,
-                contextlib.closing(workers.map(ahead)) as results,
-            ):
-                self._write(writer, results, ahead)
-            writer.finish()
-        return done
-
-    def _write(self, writer: SegmentWriter, results: Iterable[Record], ahead: Lookahead) -> None:
-        """Write records as they arrive, and commit about once a second."""
-        done, equations, skips = before = writer.counts()
-        started = committed = time.monotonic()
-        for record in results:
-            writer.add(record)
-            done, skips = done + 1, skips + (record.status == "skipped")
-            equations += len(record.equations)
-            now = time.monotonic()
-            if now - committed > _COMMIT_EVERY:
-                writer.commit()
-                committed = now
-            if self.progress is not None:
-                found = before[0] + ahead.found
-                rate = (now - started) / (done - before[0])
-                left = rate * (found - done) if ahead.is_complete else None
-                self.progress(
-                    Progress(done, equations, skips, record.name, found, ahead.is_complete, left)
-                )
-        writer.commit()
+            engine = make_engine(self.engine, self.reading)
+            with contextlib.closing(engine):
+                engine.begin(writer)
+                remaining = _Remaining(tasks, writer, folder)
+                counts = writer.counts()
+                with contextlib.closing(Lookahead(iter(remaining))) as ahead:
+                    engine.read(ahead, writer, ProgressMeter(counts, ahead, self.progress))
+                writer.finish()
+        return remaining.done
 
 
-def _skip_done(tasks: Iterator[Found], writer: SegmentWriter, folder: Path) -> int:
-    """Skip the sources that have a record, after checking that they are the same sources."""
-    done = 0
-    for _, origin in writer.written():
-        found = next(tasks, None)
+class _Remaining:
+    """The sources that have no record, after a check that the others are those of the records."""
+
+    def __init__(self, tasks: Iterator[Found], writer: SegmentWriter, folder: Path) -> None:
+        self._tasks, self._folder = tasks, folder
+        self._written = writer.written()
+        self._full = {number for number in self._written if writer.is_full(number)}
+        self.done: list[int] = []
+        """The places of the sources that have a record."""
+
+    def __iter__(self) -> Iterator[Found]:
+        place = 0
+        for number in itertools.count():
+            before = self._written.pop(number, [])
+            for origin in before:
+                self._check(origin)
+                self.done.append(place)
+                place += 1
+            if number in self._full:
+                continue
+            room = segments.SEGMENT_DOCUMENTS - len(before)
+            for _ in range(room):
+                if (found := next(self._tasks, None)) is None:
+                    for origins in self._written.values():
+                        raise self._changed(origins[0])
+                    return
+                yield found
+                place += 1
+
+    def _check(self, origin: str) -> None:
+        found = next(self._tasks, None)
         if found is None or found.origin != origin:
-            raise UsageError(
-                f"cannot resume {folder}: the papers have changed since the interruption "
-                f"(at {origin}); start again without --resume"
-            )
-        done += 1
-    return done
+            raise self._changed(origin)
+
+    def _changed(self, origin: str) -> UsageError:
+        return UsageError(
+            f"cannot resume {self._folder}: the papers have changed since the interruption "
+            f"(at {origin}); start again without --resume"
+        )
 
 
 @contextlib.contextmanager
@@ -195,10 +183,10 @@ def _clear_errors(folder: Path) -> Iterator[None]:
 
 
 def rewrite_segments(
-    segments: Iterable[Segment], writer: SegmentWriter, watch: Callable[[int], object]
+    parts: Iterable[Segment], writer: SegmentWriter, watch: Callable[[int], object]
 ) -> list[Segment]:
     """Write the live documents of segments into new ones; `watch` is given their number so far."""
-    old = tuple(segments)
+    old = tuple(parts)
     before = len(writer.segments)
     with _clear_errors(writer.home), contextlib.closing(writer):
         with contextlib.closing(open_segments(writer.home, old)) as records:
@@ -235,19 +223,25 @@ def write_lock(folder: Path, *, is_new: bool = False) -> Iterator[None]:
 
 
 def ingest_step(
-    name: str, paths: Iterable[str | Path], limits: Limits, root: Path
+    name: str,
+    paths: Iterable[str | Path],
+    limits: Limits,
+    root: Path,
+    selection: Selection | None = None,
 ) -> dict[str, Any]:
     """Return the description of a step that reads papers: paths as given, and relative to where.
 
     `root` is the folder below which the papers are named.
     """
     given, here = [str(path) for path in paths], str(Path.cwd())
-    return {"step": name, "paths": given, "from": here, "root": str(root), "limits": asdict(limits)}
+    step = {"step": name, "paths": given, "from": here, "root": str(root), "limits": asdict(limits)}
+    chosen = selection.to_json() if selection is not None else {}
+    return step | ({"selection": chosen} if chosen else {})
 
 
 def resolve_paths(step: dict[str, Any]) -> list[str]:
     """Return the absolute paths of the papers of a step."""
-    return [str((Path(step["from"]) / path).resolve()) for path in step["paths"]]
+    return [real_path(joined_path(step["from"], path)) for path in step["paths"]]
 
 
 def worker_count(jobs: int | None) -> int:
@@ -359,6 +353,9 @@ def write_report(
         summaries = _summaries(library, before)
         settings = {"format": RECORDS_FORMAT, "version": __version__, "limits": asdict(limits)}
         settings |= {"sha256": library.records.sha256()} | more
+        if left := left_out(generation) or (left_out(before) if before is not None else {}):
+            keep_left_out(generation, None, left)
+            settings["left_out"] = left
         report = merge_summaries(summaries, settings, library.records.groups)
         slowest = library.records.slowest(10)
     write_atomically(generation / "report.json", to_json(report))

@@ -14,11 +14,19 @@ from typing import Any
 from eqemb.library.database import LibraryRecords, Records
 from eqemb.library.summary import EXAMPLES, combine_summaries
 from eqemb.sources.formats import supported_formats
-from eqemb.sources.found import ACCOMPANYING, NO_DOCUMENT, OTHER_FORM, OTHER_FORMS
+from eqemb.sources.found import ACCOMPANYING, NO_DOCUMENT, OTHER_FORM, OTHER_FORMS, TARS_MISSING
 
 #: Sources that are no documents to be read, which do not count against coverage.
 NOT_DOCUMENTS = frozenset(
-    (*OTHER_FORMS, "html only", "withdrawn", "no mathematics", OTHER_FORM, ACCOMPANYING)
+    (
+        *OTHER_FORMS,
+        "html only",
+        "withdrawn",
+        "no mathematics",
+        OTHER_FORM,
+        ACCOMPANYING,
+        TARS_MISSING,
+    )
 )
 _FORMAT_COUNTS = ("articles", "equations", "displays", "lost", "skipped")
 #: What to do about formats that are not read: a sentence for each group of causes.
@@ -198,6 +206,13 @@ def advise(causes: Iterable[str]) -> list[str]:
 def explain_no_articles(report: dict[str, Any], found: str) -> str:
     """Explain why no article could be read, and what to do; `found` describes the files."""
     causes: dict[str, int] = report["skipped"]["causes"]
+    if left := report.get("left_out", {}).get("causes", {}):
+        counts = ", ".join(f"{count:,} {cause}" for cause, count in left.items())
+        rest = f"; {sum(causes.values()):,} others cannot be read" if causes else ""
+        remedy = "Choose other categories, licences or years"
+        if "no metadata" in left:
+            remedy += ", or give a file that describes these papers (--metadata)"
+        return f"{counted(sum(left.values()), 'paper')} left out ({counts}){rest}. {remedy}."
     if not causes:
         verb = "is" if found.startswith("1 ") and "," not in found else "are"
         return f"No documents found: there {verb} {found}. Supported: {supported_formats()}."
@@ -251,6 +266,7 @@ def render_report(report: dict[str, Any], slowest: Iterable[tuple[Any, ...]] = (
     if unaccounted := coverage["displays_unaccounted"]:
         figures.insert(-2, ("displays empty or nested", f"{unaccounted:,}"))
     skips = report["skipped"]["causes"].items()
+    left = report.get("left_out", {"causes": {}, "papers": []})
     parts = [
         "<div class=figures>",
         *(f"<div><b>{_e(value)}</b>{_e(name)}</div>" for name, value in figures),
@@ -261,6 +277,9 @@ def render_report(report: dict[str, Any], slowest: Iterable[tuple[Any, ...]] = (
             for name, c in report["collections"].items()]),
         _table("Formats", ["format", "#documents", "#equations", "#displays", "#lost", "#skipped"],
             format_rows(report)),
+        _table("Papers that were not chosen", ["cause", "#papers"], [
+            [cause, n] for cause, n in left["causes"].items()]),
+        _table("The first of them", ["source", "cause", "detail"], left["papers"]),
         _table("Causes of skips", ["cause", "#sources"], [[cause, n] for cause, n in skips]),
         _table("Skipped sources", ["source", "cause", "detail"], [
             [s["source"], s["cause"], s["detail"]] for s in report["skipped_sources"]]),

@@ -7,7 +7,7 @@ it. Each record carries a digest of its content. Times and absolute paths are no
 import hashlib
 import json
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 from eqemb.article import Article, Equation
 
@@ -38,6 +38,18 @@ DOUBTS = {
 Form = tuple[str, tuple[str, ...]]
 
 
+class ReadCounts(NamedTuple):
+    """Numbers of documents, equations and skipped sources."""
+
+    documents: int = 0
+    equations: int = 0
+    skipped: int = 0
+
+    def plus(self, other: "ReadCounts") -> "ReadCounts":
+        """Return the sums."""
+        return ReadCounts(*(one + more for one, more in zip(self, other, strict=True)))
+
+
 @dataclass(slots=True)
 class Record:
     """The rows of one source: an article, complete or partial, or a skipped source."""
@@ -60,6 +72,11 @@ class Record:
     publication: tuple[str, str] | None = None
     """Authors, as JSON, and date; None if neither is known."""
     notation: tuple[tuple[Any, ...], ...] = ()
+
+    @property
+    def counts(self) -> ReadCounts:
+        """What it adds to the counts of a reading."""
+        return ReadCounts(1, len(self.equations), int(self.status == "skipped"))
 
     def seal(self) -> "Record":
         """Compute the digest of the content."""

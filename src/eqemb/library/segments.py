@@ -10,12 +10,13 @@ since (`Manifest`).
 
 import contextlib
 import hashlib
+import itertools
 import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -188,14 +189,54 @@ def written_segments(generation: Path) -> Iterator[str]:
     for name in (READ, MERGED):
         path = generation / f"{name}.json"
         if path.exists():
-            yield from (part for part, _ in load_json(path))
+            yield from (entry[0] for entry in load_json(path) if entry is not None)
+
+
+def remove_unlisted(generation: Path) -> None:
+    """Remove what a finished generation does not need: lists and unfinished segments."""
+    for name in (READ, MERGED):
+        (generation / f"{name}.json").unlink(missing_ok=True)
+        for folder in (generation / name, generation / f"{name}-parts"):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def complete_segment(folder: Path, indexer: Indexer | None) -> Segment:
+    """Write what a segment has besides its records, and make it durable; return the segment."""
+    with contextlib.closing(Records(folder / "records.sqlite")) as records:
+        segment = Segment(_segment_name(records, indexer), records.documents)
+        write_sketches(folder, (np.frombuffer(data, np.uint64) for data in records.sketches()))
+        write_atomically(folder / "summary.json", json.dumps(summarise(records)))
+        if indexer is not None:
+            shutil.rmtree(folder / "index", ignore_errors=True)
+            indexer.build(records, folder / "index")
+    sync_tree(folder)
+    return segment
+
+
+def _segment_name(records: Records, indexer: Indexer | None) -> str:
+    version = "none" if indexer is None else indexer.version
+    text = f"{records.sha256()} index {version}"
+    return hashlib.sha256(text.encode()).hexdigest()[:_NAME_LENGTH]
+
+
+class Completer(Protocol):
+    """Completes segments while the next ones are written."""
+
+    def start(self, number: int, folder: Path) -> None:
+        """Begin to complete the segment in a folder."""
+
+    def completed(self, *, wait: bool) -> Iterator[tuple[int, Path, Segment]]:
+        """Yield the segments that are complete; with `wait`, all that were begun."""
 
 
 class SegmentWriter:
     """Writes records into new segments of a library, and continues after an interruption.
 
-    The segments that are finished are listed in NAME.json of the generation that is being made;
-    the records of the next one are in its folder NAME.
+    In the folder of the generation that is being made:
+
+        NAME.json     the finished segments, in order; null for one that is not finished
+        NAME/         the records of the segment that is being written
+        NAME-parts/   segments whose records are complete, by number; workers write theirs here
     """
 
     def __init__(
@@ -208,34 +249,68 @@ class SegmentWriter:
     ) -> None:
         """Without an indexer, segments have no index.
 
-        `announce` is called with the number of a segment, from 1, when its documents are complete.
+        `announce` is called with the number of a segment, from 1, when its documents are complete
+        and the caller has to wait for its index.
         """
-        self.home, self._indexer, self._announce = generation.parents[1], indexer, announce
+        self.home, self.indexer, self._announce = generation.parents[1], indexer, announce
         self._work, self._list = generation / name, generation / f"{name}.json"
-        self.segments = [Segment(*entry) for entry in self._read_list()]
-        """The finished segments."""
+        self.parts = generation / f"{name}-parts"
+        """The folder for segments that others write."""
+        self.completer: Completer | None = None
+        """Completes full segments; without one, this process does."""
+        self._listed = dict(self._read_list())
+        self._pending = set(self._find_pending())
         self._records: Records | None = None
 
-    def _read_list(self) -> list[tuple[str, int]]:
-        if not self._list.exists():
-            return []
-        return [(name, documents) for name, documents in load_json(self._list)]
+    def _read_list(self) -> Iterator[tuple[int, Segment]]:
+        for number, entry in enumerate(load_json(self._list) if self._list.exists() else ()):
+            if entry is not None:
+                yield number, Segment(*entry)
 
-    def written(self) -> Iterator[tuple[str, str]]:
-        """Yield name and origin of every document that was written before an interruption."""
-        with contextlib.closing(open_segments(self.home, tuple(self.segments))) as records:
-            yield from records.origins()
-        yield from list(self._open().origins())
+    def _find_pending(self) -> Iterator[int]:
+        for folder in self.parts.iterdir() if self.parts.is_dir() else ():
+            if folder.name.isdigit() and int(folder.name) not in self._listed:
+                yield int(folder.name)
+
+    @property
+    def segments(self) -> list[Segment]:
+        """The finished segments."""
+        return [segment for _, segment in sorted(self._listed.items())]
+
+    @property
+    def _number(self) -> int:
+        """The number of the segment that is written next."""
+        return next(number for number in itertools.count() if not self.is_full(number))
+
+    def written(self) -> dict[int, list[str]]:
+        """Return the origins of all documents written before, by the number of their segment."""
+        found = {}
+        for number, records in self._opened():
+            with contextlib.closing(records):
+                found[number] = [origin for _, origin in records.origins()]
+        if here := [origin for _, origin in self._open().origins()]:
+            found[self._number] = here
+        return found
+
+    def is_full(self, number: int) -> bool:
+        """Return whether all documents of a segment are written."""
+        return number in self._listed or number in self._pending
 
     def counts(self) -> tuple[int, int, int]:
         """Return the numbers of documents, equations and skipped sources written so far."""
-        with contextlib.closing(open_segments(self.home, tuple(self.segments))) as finished:
-            every = [*finished.parts, self._open()]
-            return (
-                sum(records.count() for records in every),
-                sum(sum(records.numbering_counts().values()) for records in every),
-                sum(records.status_counts().get("skipped", 0) for records in every),
-            )
+        totals = [_counts(self._open())]
+        for _, records in self._opened():
+            with contextlib.closing(records):
+                totals.append(_counts(records))
+        documents, equations, skipped = map(sum, zip(*totals, strict=True))
+        return documents, equations, skipped
+
+    def _opened(self) -> Iterator[tuple[int, Records]]:
+        """Yield the records of segments whose documents are complete, opened."""
+        for number, segment in sorted(self._listed.items()):
+            yield number, open_records(segment_folder(self.home, segment.name) / "records.sqlite")
+        for number in sorted(self._pending):
+            yield number, open_records(self.parts / str(number) / "records.sqlite")
 
     def _open(self) -> Records:
         if self._records is None:
@@ -246,7 +321,10 @@ class SegmentWriter:
     def add(self, record: Record) -> None:
         """Write the next record; a segment that is full is finished."""
         if self._open().documents >= SEGMENT_DOCUMENTS:
-            self.finish()
+            if self.completer is None:
+                self.finish()
+            else:
+                self._hand_over(self.completer)
         self._open().add(record)
 
     def commit(self) -> None:
@@ -255,53 +333,84 @@ class SegmentWriter:
             self._records.commit()
 
     def finish(self) -> None:
-        """Finish the segment that is being written, if it has any document."""
-        records = self._open()
-        documents = records.documents
-        if not documents:
-            self.discard()
-            return
-        self._announce(len(self.segments) + 1)
-        records.finish()
-        self._records = None
-        with contextlib.closing(Records(self._work / "records.sqlite")) as done:
-            name = self._name(done)
-            write_sketches(self._work, (np.frombuffer(data, np.uint64) for data in done.sketches()))
-            write_atomically(self._work / "summary.json", json.dumps(summarise(done)))
-            if self._indexer is not None:
-                shutil.rmtree(self._work / "index", ignore_errors=True)
-                self._indexer.build(done, self._work / "index")
-        self._keep(name)
-        self.segments.append(Segment(name, documents))
-        listed = [(part.name, part.documents) for part in self.segments]
-        write_atomically(self._list, to_json(listed))
-
-    def _name(self, records: Records) -> str:
-        version = "none" if self._indexer is None else self._indexer.version
-        text = f"{records.sha256()} index {version}"
-        return hashlib.sha256(text.encode()).hexdigest()[:_NAME_LENGTH]
-
-    def _keep(self, name: str) -> None:
-        """Move the finished segment to the segments of the library."""
-        place = segment_folder(self.home, name)
-        place.parent.mkdir(exist_ok=True)
-        sync_tree(self._work)
-        if place.exists():  # the same documents were added before
-            shutil.rmtree(self._work)
+        """Finish the segment that is being written, if it has any document, and all others."""
+        if self._open().documents:
+            self._announce(self._number + 1)
+            self._close_records()
+            segment = complete_segment(self._work, self.indexer)
+            self.adopt(self._number, self._work, segment)
         else:
-            self._work.rename(place)
+            self.discard()
+        if self.completer is not None:
+            self._adopt_completed(self.completer, wait=True)
+
+    def _close_records(self) -> None:
+        """Close the records of a segment whose documents are complete."""
+        self._open().finish()
+        self._records = None
+
+    def _hand_over(self, completer: Completer) -> None:
+        """Let the completer finish the segment that is full."""
+        number = self._number
+        self._close_records()
+        sync_tree(self._work)
+        self.parts.mkdir(exist_ok=True)
+        self._work.rename(self.parts / str(number))
+        self._pending.add(number)
+        completer.start(number, self.parts / str(number))
+        self._adopt_completed(completer, wait=False)
+
+    def _adopt_completed(self, completer: Completer, *, wait: bool) -> None:
+        for number, folder, segment in completer.completed(wait=wait):
+            self.adopt(number, folder, segment)
+
+    def complete_pending(self) -> None:
+        """Complete the segments whose documents were complete before an interruption."""
+        for number in sorted(self._pending):
+            folder = self.parts / str(number)
+            if self.completer is not None:
+                self.completer.start(number, folder)
+            else:
+                self.adopt(number, folder, complete_segment(folder, self.indexer))
+
+    def adopt(self, number: int, folder: Path, segment: Segment) -> None:
+        """Move a complete segment to the segments of the library, and list it."""
+        place = segment_folder(self.home, segment.name)
+        place.parent.mkdir(exist_ok=True)
+        if place.exists():  # the same documents were added before
+            shutil.rmtree(folder)
+        else:
+            folder.rename(place)
             sync_folder(place.parent)
+        self._pending.discard(number)
+        self._listed[number] = segment
+        listed: list[tuple[str, int] | None] = [None] * (max(self._listed) + 1)
+        for key, part in self._listed.items():
+            listed[key] = (part.name, part.documents)
+        write_atomically(self._list, to_json(listed))
 
     def discard(self) -> None:
         """Remove the records of an unfinished segment."""
         self.close()
         shutil.rmtree(self._work, ignore_errors=True)
 
+    def discard_parts(self) -> None:
+        """Remove the segments that are not finished."""
+        self.discard()
+        shutil.rmtree(self.parts, ignore_errors=True)
+        self._pending.clear()
+
     def close(self) -> None:
         """Close the records of an unfinished segment; those that are committed are kept."""
         if self._records is not None:
             self._records.close()
             self._records = None
+
+
+def _counts(records: Records) -> tuple[int, int, int]:
+    """Return the numbers of documents, equations and skipped sources."""
+    equations = sum(records.numbering_counts().values())
+    return records.count(), equations, records.status_counts().get("skipped", 0)
 
 
 # ---------------------------------------------------------------- which segments to merge

@@ -6,7 +6,7 @@ be updated: the source is read again and compared with its record.
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -58,14 +58,16 @@ class SourceRecord:
                 self.digests[found.origin] = digest(found, self.looks)
                 yield found
 
-    def forget(self, first: int = 0) -> None:
-        """Forget the digests of the first noted sources: they were read before an interruption.
+    def forget(self, places: Iterable[int] = ()) -> None:
+        """Forget the digests of the noted sources that were read before an interruption.
 
-        So are those of sources that share an origin, as two members of one archive may.
+        So are those of sources that share an origin, as two members of one archive may. `places`
+        are numbers in the order in which sources were noted.
         """
         often = Counter(self._noted)
         twice = [origin for origin, count in often.items() if count > 1]
-        self.digests |= dict.fromkeys([*self._noted[:first], *twice], "")
+        before = [self._noted[place] for place in places]
+        self.digests |= dict.fromkeys([*before, *twice], "")
 
 
 def keep_source_record(before: Path, generation: Path) -> None:

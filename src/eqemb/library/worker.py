@@ -5,10 +5,7 @@ memory or hangs affects only this process.
 """
 
 import contextlib
-import os
-import select
 import sys
-import threading
 import time
 from collections.abc import Iterator
 
@@ -21,6 +18,7 @@ from eqemb.readers.registry import read_source
 from eqemb.sources import Found, Limits, load
 from eqemb.sources.names import skipped_name
 from eqemb.storage.messages import receive, send
+from eqemb.storage.process import exit_with_parent
 
 try:
     import resource
@@ -91,20 +89,11 @@ def _limit_memory(most: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (ceiling, hard))
 
 
-def _exit_with_parent() -> None:
-    """Exit when the parent closes stdin, even in the middle of a paper."""
-    poll = select.poll()
-    poll.register(sys.stdin.fileno(), 0)  # hang-up is reported even if no event is requested
-    poll.poll()
-    os._exit(1)
-
-
 def main() -> None:
     """Receive the limits, confirm with "ready", then read papers until stdin ends."""
     tasks, results = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr  # nothing else may be printed between the messages
-    if hasattr(select, "poll"):  # not on Windows
-        threading.Thread(target=_exit_with_parent, daemon=True).start()
+    exit_with_parent()
     with contextlib.suppress(EOFError, KeyboardInterrupt, BrokenPipeError):
         limits, memory = receive(tasks)
         _limit_memory(memory)

@@ -11,8 +11,8 @@ from string import ascii_lowercase
 from typing import Any, NamedTuple, Self
 
 from eqemb.article import Equation
-from eqemb.library.papers import PaperMetadata
-from eqemb.sources.names import arxiv_id
+from eqemb.arxiv.papers import PaperMetadata
+from eqemb.sources.names import arxiv_id, arxiv_year
 
 #: A citation of so many authors names all of them.
 _ALL_AUTHORS = 3
@@ -146,11 +146,3 @@ def equation_bibtex(equation: Equation, citation: Citation) -> str:
 def equation_number(equation: Equation) -> str:
     """Return the printed number of an equation, or its position."""
     return f"({equation.number})" if equation.number else f"no. {equation.ordinal}"
-
-
-def arxiv_year(name: str) -> int:
-    """Return the year of an arXiv id; 0 for other names."""
-    number = arxiv_id(name)[0].rpartition("/")[2]
-    if not number:
-        return 0
-    return (1900 if number[:2] > "90" else 2000) + int(number[:2])

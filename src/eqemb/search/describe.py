@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqemb.article import Equation
+from eqemb.arxiv.papers import PaperMetadata
 from eqemb.errors import UsageError
 from eqemb.formula import Layout
 from eqemb.formula.pattern import is_pattern
 from eqemb.index.vector_index import CentredIndex, normalise
-from eqemb.library.papers import PaperMetadata
 from eqemb.search.engine import Search
 from eqemb.search.notation import EquationSymbols, meaning_json
 from eqemb.search.phrases import EquationName, name_equation

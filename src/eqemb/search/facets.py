@@ -18,8 +18,8 @@ from eqemb.article import read_tokens
 from eqemb.index.segments import IndexSegments
 from eqemb.index.stemming import stem
 from eqemb.library.database import LibraryRecords
-from eqemb.search.citations import arxiv_year
 from eqemb.search.match_kinds import Matches
+from eqemb.sources.names import arxiv_year
 
 #: Most values of a facet, and section titles that may be among them.
 MAX_VALUES, _MAX_TITLES = 8, 10

@@ -14,8 +14,8 @@ from eqemb.index.stemming import stem
 from eqemb.index.structure import StructureIndex
 from eqemb.index.text_index import TextIndex
 from eqemb.library.database import LibraryRecords
-from eqemb.search.citations import arxiv_year
 from eqemb.search.query import Filters, WordQuery
+from eqemb.sources.names import arxiv_year
 
 Mask = NDArray[np.bool_]
 

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from eqemb.article import read_tokens
+from eqemb.checks import year_range
 from eqemb.corpus.vocabulary import STOP_WORDS
 from eqemb.errors import UsageError
 from eqemb.formula.typed import read_typed
@@ -32,7 +33,6 @@ _LEADING_WORDS = frozenset(
 _NO_SYMBOL = " \t\n,.;:!?'\"$()[]{}\\"
 _MATH_SIGN = re.compile(r"[\\^_{}=+<>|&$]")
 _MAX_PARSED = 256  # queries that are remembered: an answer parses its query several times
-_YEARS = re.compile(r"(\d{4})?(?:(-)(\d{4})?)?")
 
 
 def check_ranking(by: str) -> Ranking:
@@ -202,14 +202,7 @@ class Filters:
     @property
     def years(self) -> range:
         """The years of the filter."""
-        found = _YEARS.fullmatch(str(self.year or "").strip())
-        if found is None or not (found[1] or found[3]):
-            raise UsageError(f"invalid year {self.year!r}: write 2015, 2015-2018, 2015- or -2018")
-        first = int(found[1] or 1)  # a paper without a date has year 0
-        last = int(found[3]) if found[3] else (9999 if found[2] else first)
-        if last < first:
-            raise UsageError(f"invalid years {self.year}: write {last}-{first}")
-        return range(first, last + 1)
+        return year_range(self.year)
 
 
 def _check(name: str, value: Any, kind: Any, expected: str) -> None:

@@ -12,11 +12,11 @@ from html import escape
 from typing import Any, Literal
 
 from eqemb.article import Equation
+from eqemb.arxiv.papers import PaperMetadata
 from eqemb.errors import UsageError
 from eqemb.formula import layout
 from eqemb.formula.clean_latex import clean_latex
 from eqemb.formula.running_text import plain_text, printed_text
-from eqemb.library.papers import PaperMetadata
 from eqemb.search.citations import Citation, equation_bibtex
 from eqemb.search.match_kinds import Matches
 from eqemb.search.query import WordQuery

@@ -7,6 +7,9 @@
     naming     the names of articles
     roots      the folder below which articles are named
     looks      what was learned from files, for as long as they have not changed
+    remote     files at URLs, through fsspec
+    files      files and folders by path, on disk or at a URL
+    manifest   the manifest of arXiv's bulk archive
     streams    byte streams, decompressed within limits
     archives   the members of a tar or zip archive
     content    recognise a file by its first bytes

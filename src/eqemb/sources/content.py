@@ -10,13 +10,21 @@ import posixpath
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import BinaryIO
 
 from eqemb.errors import SourceError
 from eqemb.sources.archives import Member, tar_header, tar_members, zip_members
+from eqemb.sources.files import open_file
 from eqemb.sources.found import NO_DOCUMENT, OTHER_FORMS
-from eqemb.sources.streams import CHUNK_BYTES, ENGINES, ByteStream, Meter, inflate, stream_from
+from eqemb.sources.streams import (
+    CHUNK_BYTES,
+    ENGINES,
+    ZSTD_MAGIC,
+    ByteStream,
+    Meter,
+    inflate,
+    stream_from,
+)
 
 _MAGIC = (
     *((magic, form) for form, (magic, _) in ENGINES.items() if magic),
@@ -32,7 +40,7 @@ _MAGIC = (
     (b"\x1f\x9d", "unsupported archive"),
     (b"Rar!", "unsupported archive"),
     (b"7z\xbc\xaf\x27\x1c", "unsupported archive"),
-    (b"\x28\xb5\x2f\xfd", "unsupported archive"),
+    (ZSTD_MAGIC, "unsupported archive"),  # unless there is an engine
 )
 _TEX_COMMAND = re.compile(
     rb"\\(?:document(?:class|style)|begin\s*\{|input|include|usepackage|(?:re)?newcommand|def\s*\\"
@@ -85,7 +93,7 @@ def has_document_head(text: bytes) -> bool:
 def holds_display(path: str) -> bool:
     """Whether a file on disk has a display, by the signs of several formats."""
     try:
-        with Path(path).open("rb") as file:
+        with open_file(path) as file:
             text = _INLINE_CODE.sub(b"", file.read(_DISPLAY_BYTES))
             return _DISPLAY_SIGN.search(text) is not None
     except OSError:
@@ -176,6 +184,8 @@ def open_content(file: BinaryIO, meter: Meter) -> Content:
             content.file = io.BytesIO(data)
         elif content.what == "unarxive" and not _has_body(content.stream, meter.limits.file_bytes):
             content.what = NO_DOCUMENT
+        if content.what == "unsupported archive" and head.startswith(ZSTD_MAGIC):
+            content.stream.fault = "zstd is read with Python 3.14 or later: unpack it (unzstd)"
         if content.what not in ENGINES:
             return content
         content.stream = ByteStream(inflate(content.stream, content.what, meter))
@@ -197,6 +207,13 @@ def _has_body(stream: ByteStream, most: int) -> bool:
         size *= 4
     line = head.split(b"\n", 1)[0]
     return b'"body_text"' in line or b'"sections"' in line
+
+
+def is_record_file(path: str, stream: ByteStream, most: int) -> bool:
+    """Whether a member of an archive has records of unarXive, a paper in each line."""
+    if not path.lower().endswith(".jsonl") or identify(stream.peek(CHUNK_BYTES)) != "unarxive":
+        return False
+    return _has_body(stream, most)
 
 
 def paper_id(line: bytes) -> str:

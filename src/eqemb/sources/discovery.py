@@ -3,36 +3,45 @@
 `folders` decides which loose files belong together; `loading` opens papers.
 """
 
-import os
 import posixpath
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from eqemb.errors import SourceError, UsageError
 from eqemb.sources import names
-from eqemb.sources.archives import Member, tar_members
+from eqemb.sources.archives import tar_members
 from eqemb.sources.content import (
     HEAD_BYTES,
     Content,
     check_document,
     holds_display,
     identify,
+    is_record_file,
     open_content,
     paper_id,
 )
-from eqemb.sources.documents import Listing, is_document, left_out, list_container
+from eqemb.sources.documents import (
+    Listing,
+    is_child,
+    is_document,
+    is_worth,
+    left_out,
+    list_container,
+    visible_files,
+)
+from eqemb.sources.files import is_file, is_folder, real_path, shown_path
 from eqemb.sources.folders import Folder, LooseText, is_bare, read_text, upward
 from eqemb.sources.formats import format_of
 from eqemb.sources.forms import claims, identities, identity, is_better_form
 from eqemb.sources.found import (
     ACCOMPANYING,
+    CHECKSUM_DIFFERS,
     DEFAULTS,
     NO_DOCUMENT,
-    NO_PAPER,
     OTHER_FORM,
     OTHER_FORMS,
     OUTSIDE,
@@ -41,12 +50,19 @@ from eqemb.sources.found import (
     Limits,
 )
 from eqemb.sources.looks import UNCHANGED, Looks, SeenFile
+from eqemb.sources.manifest import (
+    CheckedFile,
+    ManifestEntry,
+    Manifests,
+    is_manifest,
+    size_fault,
+)
 from eqemb.sources.naming import KnownArticles, Names, NoArticles
-from eqemb.sources.roots import common_root, path_below, resolve_root
-from eqemb.sources.streams import CHUNK_BYTES, ENGINES, ByteStream, Meter
+from eqemb.sources.remote import is_remote
+from eqemb.sources.roots import common_root, path_below, resolve_root, split_given
+from eqemb.sources.streams import CHUNK_BYTES, ByteStream, Meter
 
 _NEARBY = 5_000  # files examined around a TeX file that is given by itself
-_CARRIERS = frozenset((*ENGINES, "tar", "zip", *OTHER_FORMS))
 _NO_ARTICLES = NoArticles()
 
 
@@ -75,12 +91,14 @@ def discover(
     """
     given = [Path(path) for path in paths]
     for path in given:
+        reason = "there is no such file or folder"
         try:
-            is_there = path.is_dir() or path.is_file()
-        except OSError:  # in a folder without permission
+            is_there = is_folder(path) or is_file(path)
+        except OSError as error:  # in a folder without permission, or a store without access
             is_there = False
+            reason = (error.strerror or str(error)) if is_remote(path) else reason
         if not is_there:
-            raise UsageError(f"nothing to read at {path}: there is no such file or folder")
+            raise UsageError(f"nothing to read at {shown_path(path)}: {reason}")
     if not given:
         return iter(())
     base = common_root(given) if root is None else resolve_root(root)
@@ -104,16 +122,18 @@ class _Finder:
         self._read: set[str] = set()  # the identities of documents that are read
         self._fragments: set[str] = set()  # origins of TeX that is no form of a document
         self._papers: dict[str, str] = {}  # arXiv identity -> origin of the form that is read
+        self._manifests = Manifests()
         self._records_later: dict[str, Found] | None = {}
 
     def find(self, given: dict[str, Path]) -> Iterator[Found]:
         """The papers under the given paths; the keys are their paths below the root, sorted."""
-        folders, files = _split(given)
+        folders, files = split_given(given)
         walked = {place: self._walk(place, path) for place, path in folders.items()}
         texts = {
             place: text
             for place, path in files.items()
             if not format_of(place)
+            and not self._manifests.entry(str(path))
             and (text := read_text(str(path), self._limits, self._looks))
             and (text.has_head or names.is_paper(place))
         }
@@ -162,7 +182,7 @@ class _Finder:
             }
             packed |= {folder.below + path for path in filter(names.is_archive, folder.files)}
         for place, given in files.items():
-            if format_of(place) and place not in found:
+            if format_of(place) and place not in found and not is_manifest(place):
                 one = _given(place, given)
                 found[place] = self._confirmed(one) or _skipped(
                     one, NO_DOCUMENT, "XML, but no article"
@@ -243,11 +263,15 @@ class _Finder:
             for found in self._at(folder, path):
                 self._listed.add(folder.below + path)
                 yield found
+        for path in filter(is_manifest, folder.files):
+            inside = {posixpath.basename(file) for file in folder.files}
+            for cause, detail in self._manifests.judge(f"{folder.top}/{path}", inside):
+                yield _skipped(folder.find(path), cause, detail)
         for path, reason in folder.failed:
             yield _skipped(folder.find(path), "unreadable", reason)
         for path in folder.outside:
             if not names.is_never_paper(path):
-                target = names.encodable(os.path.realpath(f"{folder.top}/{path}"))
+                target = names.encodable(real_path(f"{folder.top}/{path}"))
                 yield _skipped(folder.find(path), OUTSIDE, f"it leads to {target}")
 
     def _at(self, folder: Folder, path: str) -> Iterator[Found]:
@@ -259,7 +283,7 @@ class _Finder:
         elif not (path in folder.texts or format_of(path) or names.is_never_paper(path)):
             is_beside = folder.has_text_above(path) or identity(folder.below + path) in self._read
             for found in self._on_disk(folder.find(path)):
-                if _is_worth(found, path, is_beside=is_beside):
+                if is_worth(found, path, is_beside=is_beside):
                     yield found
 
     def _seen(self, file: Found) -> SeenFile | None:
@@ -267,7 +291,8 @@ class _Finder:
         if self._looks is None or file.data is not None:
             return None
         try:
-            return self._looks.at(file.path)
+            entry = self._manifests.entry(file.path)
+            return self._looks.at(file.path, entry.digest if entry else "")
         except OSError:
             return None
 
@@ -323,12 +348,32 @@ class _Finder:
                 yield one if one.cause else self._named(one)
             return
         try:
+            if depth == 0 and (entry := self._manifests.entry(found.path)):
+                yield from self._in_month(found, entry)
+                return
             with found.open() as file:
                 yield from self._in_content(file, found, depth)
         except SourceError as error:
             yield _skipped(found, error.cause, error.detail)
         except OSError as error:
             yield _skipped(found, "unreadable", error.strerror or str(error))
+
+    def _in_month(self, found: Found, entry: ManifestEntry) -> Iterator[Found]:
+        """The papers in a tar of arXiv's bulk archive, which is checked while it is read."""
+        if fault := size_fault(found.path, entry):
+            yield _skipped(found, "broken archive", fault)
+            return
+        items: set[str] = set()
+        with found.open() as file:
+            checked = CheckedFile(file)
+            content = self._look(cast("BinaryIO", checked))
+            for one in self._in_container(content, found, 0, Listing({})):
+                if one.origin != found.origin:
+                    items.add(one.origin.split("!")[found.origin.count("!") + 1])
+                yield one
+            fault = checked.fault(entry, len(items))
+        if fault:
+            yield _skipped(found, CHECKSUM_DIFFERS, fault)
 
     def _in_content(self, file: BinaryIO, found: Found, depth: int) -> Iterator[Found]:
         content = self._look(file)
@@ -351,7 +396,7 @@ class _Finder:
         """What a container holds, by its first bytes or else by all its names; None of a paper."""
         if content.what == "tar":
             ahead = ByteStream(iter([content.stream.peek(CHUNK_BYTES)]))
-            paths = [path for path, _ in _files(tar_members(ahead))]
+            paths = [path for path, _ in visible_files(tar_members(ahead))]
             if any(map(names.is_paper, paths)):
                 return None
             if not any(map(format_of, paths)):
@@ -362,7 +407,7 @@ class _Finder:
                     return None
             if any(names.is_archive(path) and any(names.arxiv_id(path)) for path in paths):
                 return Listing({path: "" for path in paths if names.is_accompanying(path)})
-        return list_container(_files(content.members()), self._limits)
+        return list_container(visible_files(content.members()), self._limits)
 
     def _in_container(
         self, content: Content, found: Found, depth: int, listing: Listing
@@ -370,29 +415,47 @@ class _Finder:
         """The papers of a container."""
         if depth >= self._limits.depth:
             raise SourceError("archive bomb", f"archives nested over {self._limits.depth} deep")
-        for child in self._children(content, found, listing):
-            yield from self._in_file(child, depth + 1)
+        for child, records in self._children(content, found, listing):
+            if records is None:
+                yield from self._in_file(child, depth + 1)
+                continue
+            try:
+                yield from self._records(records, child)
+            except SourceError as error:
+                yield _skipped(child, error.cause, error.detail)
 
-    def _children(self, content: Content, found: Found, listing: Listing) -> Iterator[Found]:
-        """The files of a container that may be papers, with their bytes; damage comes last."""
+    def _children(
+        self, content: Content, found: Found, listing: Listing
+    ) -> Iterator[tuple[Found, ByteStream | None]]:
+        """The files of a container that may be papers, with their bytes; damage comes last.
+
+        Records of unarXive are not held in memory: they come as a stream.
+        """
         most = self._limits.paper_bytes
         try:
-            for path, member in _files(content.members()):
-                if not _is_child(path, member, listing):
+            for path, member in visible_files(content.members()):
+                if not is_child(path, member, listing):
                     continue
                 name, origin = f"{found.name}/{path}", f"{found.origin}!{names.encodable(path)}"
                 if better := listing.left.get(path):
                     detail = f"of {found.origin}!{names.encodable(better)}"
-                    yield replace(found, origin=origin, cause=OTHER_FORM, detail=detail)
+                    yield replace(found, origin=origin, cause=OTHER_FORM, detail=detail), None
                     continue
-                cause = SOURCE_CAUSES.get(member.trouble, "too large" if member.size > most else "")
+                child = replace(found, name=name, origin=origin, kind="data")
+                cause = SOURCE_CAUSES.get(member.trouble, "")
+                if not cause and is_record_file(path, member.stream, self._limits.file_bytes):
+                    yield child, member.stream
+                    continue
+                what = "" if cause else identify(member.stream.peek(512))
+                cause = what if what in OTHER_FORMS else cause  # a PDF is not held in memory
+                cause = cause or ("too large" if member.size > most else "")
                 data = b"" if cause else member.stream.read(most + 1)
                 cause = "too large" if len(data) > most else cause
-                yield replace(found, name=name, origin=origin, kind="data", data=data, cause=cause)
+                yield replace(child, data=data, cause=cause), None
             if content.stream.fault:
-                yield replace(found, cause="broken archive", detail=content.stream.fault)
+                yield replace(found, cause="broken archive", detail=content.stream.fault), None
         except SourceError as error:
-            yield replace(found, cause=error.cause, detail=error.detail)
+            yield replace(found, cause=error.cause, detail=error.detail), None
 
     def _records(self, stream: ByteStream, found: Found) -> Iterator[Found]:
         """The papers of unarXive's format, one per line."""
@@ -422,42 +485,9 @@ def _skipped(found: Found, cause: str, detail: str = "") -> Found:
     return replace(found, name=name, data=None, cause=cause, detail=detail)
 
 
-def _split(given: dict[str, Path]) -> tuple[dict[str, Path], dict[str, Path]]:
-    """The given folders that no other of them contains, and the given files."""
-    folders = {place: path for place, path in given.items() if path.is_dir()}
-    stored = {os.path.realpath(path) for path in folders.values()}
-
-    def is_listed(path: Path) -> bool:
-        parts = Path(os.path.realpath(path)).parts
-        return any(
-            str(Path(*parts[:end])) in stored and not names.is_hidden("/".join(parts[end:]))
-            for end in range(1, len(parts))
-        )
-
-    tops = {place: path for place, path in folders.items() if not is_listed(path)}
-    return tops, {place: path for place, path in given.items() if place not in folders}
-
-
 def _rank(path: str) -> tuple[int, bool, list[str]]:
     """The order in which loose papers are named."""
     return path.count("/"), not names.is_generic_name(path), path.split("/")
-
-
-def _files(members: Iterable[Member]) -> Iterator[tuple[str, Member]]:
-    """The regular, visible files of an archive, with their paths."""
-    for member in members:
-        path = names.safe_path(member.name)
-        if member.kind == "file" and path and not names.is_hidden(path):
-            yield path, member
-
-
-def _is_child(path: str, member: Member, listing: Listing) -> bool:
-    """Whether a file of a container may be a paper, or is to be reported."""
-    if format_of(path):
-        return is_document(path) and listing.left.get(path) != ""
-    if names.looks_like_paper(path):
-        return names.is_archive(path) or identity(path) not in listing.stems
-    return identify(member.stream.peek(512)) in _CARRIERS
 
 
 def _given(place: str, path: Path) -> Found:
@@ -468,16 +498,3 @@ def _given(place: str, path: Path) -> Found:
 def _arxiv_keys(path: str) -> list[str]:
     """The arXiv papers that a file may be a form of."""
     return sorted(key for key in identities(path) if key.startswith("arXiv:"))
-
-
-def _is_worth(found: Found, path: str, *, is_beside: bool) -> bool:
-    """Whether to report a source found in a folder.
-
-    A file of unknown content counts as a paper only if its name says so. A PDF, or any file
-    without TeX, is treated as a figure or output of the TeX in the same folder.
-    """
-    if not found.cause or names.is_archive(path) or names.is_paper(path):
-        return True
-    if found.cause in NO_PAPER:
-        return names.looks_like_paper(path) and not is_beside
-    return not (is_beside and found.cause in OTHER_FORMS)

@@ -6,32 +6,36 @@
 import itertools
 import posixpath
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from eqemb.sources.archives import Member
-from eqemb.sources.content import HEAD_BYTES, check_document, has_document_head
+from eqemb.sources.content import HEAD_BYTES, check_document, has_document_head, identify
 from eqemb.sources.folders import upward
 from eqemb.sources.formats import format_of
 from eqemb.sources.forms import claims, identities, identity, is_better_form, order_of
-from eqemb.sources.found import Limits
+from eqemb.sources.found import NO_PAPER, OTHER_FORMS, Found, Limits
+from eqemb.sources.manifest import is_manifest
 from eqemb.sources.names import (
     is_accompanying,
     is_archive,
     is_generated,
+    is_hidden,
     is_packed,
     is_paper,
     is_text_name,
     looks_like_paper,
+    safe_path,
 )
-from eqemb.sources.streams import COMPRESSED_BYTES
+from eqemb.sources.streams import COMPRESSED_BYTES, ENGINES
 
+_CARRIERS = frozenset((*ENGINES, "tar", "zip", *OTHER_FORMS))
 _NOTE = re.compile(r"(?i)readme|licen[cs]e|copying|.*\.(?:md|rst|txt|html|json|csv|tsv|xml)$")
 
 
 def is_document(path: str) -> bool:
     """Whether a file of a folder or archive may be a document, by its path."""
-    return bool(format_of(path)) and not is_generated(path)
+    return bool(format_of(path)) and not is_generated(path) and not is_manifest(path)
 
 
 def left_out(
@@ -100,3 +104,33 @@ def list_container(members: Iterable[tuple[str, Member]], limits: Limits) -> Lis
         left = left_out(documents, packed=filter(is_archive, packed))
         return Listing(left, frozenset(identity(path) for path in documents if path not in left))
     return None
+
+
+def visible_files(members: Iterable[Member]) -> Iterator[tuple[str, Member]]:
+    """The regular, visible files of an archive, with their paths."""
+    for member in members:
+        path = safe_path(member.name)
+        if member.kind == "file" and path and not is_hidden(path):
+            yield path, member
+
+
+def is_child(path: str, member: Member, listing: Listing) -> bool:
+    """Whether a file of a container may be a paper, or is to be reported."""
+    if format_of(path):
+        return is_document(path) and listing.left.get(path) != ""
+    if looks_like_paper(path):
+        return is_archive(path) or identity(path) not in listing.stems
+    return identify(member.stream.peek(512)) in _CARRIERS
+
+
+def is_worth(found: Found, path: str, *, is_beside: bool) -> bool:
+    """Whether to report a source found in a folder.
+
+    A file of unknown content counts as a paper only if its name says so. A PDF, or any file
+    without TeX, is treated as a figure or output of the TeX in the same folder.
+    """
+    if not found.cause or is_archive(path) or is_paper(path):
+        return True
+    if found.cause in NO_PAPER:
+        return looks_like_paper(path) and not is_beside
+    return not (is_beside and found.cause in OTHER_FORMS)

@@ -20,6 +20,7 @@ from eqemb.sources.content import (
     is_text,
     uncommented_matches,
 )
+from eqemb.sources.files import open_file, real_path
 from eqemb.sources.found import NO_DOCUMENT, Found, Limits
 from eqemb.sources.looks import Looks
 from eqemb.sources.names import (
@@ -32,6 +33,7 @@ from eqemb.sources.names import (
     is_text_name,
     suffix,
 )
+from eqemb.sources.remote import is_remote, list_folder
 from eqemb.sources.streams import CHUNK_BYTES
 
 _USE = re.compile(
@@ -76,7 +78,7 @@ def read_text(path: str, limits: Limits, looks: Looks | None = None) -> LooseTex
 
 def _read_text(path: str, limits: Limits) -> LooseText | None:
     try:
-        with Path(path).open("rb") as file:
+        with open_file(path) as file:
             head = file.read(CHUNK_BYTES)
             what = identify(head)
             is_named = is_text_name(path) and what in _JUDGED_BY_NAME and is_text(head)
@@ -107,7 +109,7 @@ def is_bare(text: LooseText, path: str) -> bool:
 
 def leads_outside(path: str, top: str) -> bool:
     """Whether a path resolves, through symbolic links, to something outside the folder `top`."""
-    return not Path(path).resolve().is_relative_to(Path(top).resolve())
+    return not Path(real_path(path)).is_relative_to(real_path(top))
 
 
 def _entry_kind(entry: "os.DirEntry[str]", top: str) -> str:
@@ -124,6 +126,15 @@ def _entry_kind(entry: "os.DirEntry[str]", top: str) -> str:
     if is_outside:
         return "outside"
     return "" if is_folder else "file"  # the target is walked anyway, and links may form loops
+
+
+def _entries(folder: str, top: str) -> list[tuple[str, str]]:
+    """The visible names in a folder, each with what `_entry_kind` says of it."""
+    if is_remote(folder):
+        return [entry for entry in list_folder(folder) if not is_hidden(entry[0])]
+    with os.scandir(folder) as entries:
+        visible = (entry for entry in entries if not is_hidden(entry.name))
+        return [(entry.name, _entry_kind(entry, top)) for entry in visible]
 
 
 class FolderListing(NamedTuple):
@@ -147,11 +158,7 @@ def walk(top: str, most: int) -> FolderListing:
         if len(files) >= most:
             break
         try:
-            with os.scandir(f"{top}/{here}") as entries:
-                visible = [entry for entry in entries if not is_hidden(entry.name)]
-                listed = sorted(
-                    (f"{here}{entry.name}", _entry_kind(entry, top)) for entry in visible
-                )
+            listed = sorted((here + name, kind) for name, kind in _entries(f"{top}/{here}", top))
         except OSError as error:
             failed.append((here.rstrip("/") or ".", error.strerror or str(error)))
             continue

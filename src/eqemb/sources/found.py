@@ -2,11 +2,11 @@
 
 import io
 from dataclasses import dataclass, field, fields
-from pathlib import Path
 from typing import BinaryIO
 
 from eqemb.article import Problem
 from eqemb.checks import check_integer
+from eqemb.sources.files import open_file
 
 #: A paper in a format that is not read.
 OTHER_FORMS = ("pdf only", "postscript only", "dvi only", "word processor file", "epub only")
@@ -20,12 +20,17 @@ OTHER_FORM = "other form"
 ACCOMPANYING = "accompanying file"
 #: A symbolic link that leads out of the given folder; it is not followed.
 OUTSIDE = "link outside folder"
+#: The manifest of arXiv's bulk archive cannot be read, lists tars that are not there, or has
+#: another checksum for a tar.
+BROKEN_MANIFEST, TARS_MISSING = "broken manifest", "tars missing"
+CHECKSUM_DIFFERS = "checksum differs"
 #: Why a source is not an article: values of `Found.cause` and of `SourceError.cause` from `load`.
 CAUSES = (
     *OTHER_FORMS,
     *NO_PAPER,
     *("withdrawn", "unreadable", "broken archive", "broken record", "unsupported archive"),
     *("encrypted", "archive bomb", "too large", OUTSIDE, OTHER_FORM, ACCOMPANYING),
+    *(BROKEN_MANIFEST, TARS_MISSING, CHECKSUM_DIFFERS),
 )
 #: Problem of an essential file -> cause for skipping the whole source.
 SOURCE_CAUSES = {
@@ -84,7 +89,7 @@ class Found:
 
     def open(self) -> BinaryIO:
         """Open its only file."""
-        return Path(self.path).open("rb") if self.data is None else io.BytesIO(self.data)
+        return open_file(self.path) if self.data is None else io.BytesIO(self.data)
 
 
 @dataclass(slots=True)

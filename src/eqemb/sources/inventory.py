@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
+from eqemb.sources.files import is_folder
 from eqemb.sources.folders import walk
 
 _MOST_FILES = 100_000
@@ -15,7 +16,7 @@ def describe_files(paths: Iterable[str | Path]) -> str:
     """Say what is under these paths: "12 .png and 3 .py files", or "no files"."""
     counts: Counter[str] = Counter()
     for path in map(Path, paths):
-        files = walk(str(path), _MOST_FILES).files if path.is_dir() else [path.name]
+        files = walk(str(path), _MOST_FILES).files if is_folder(path) else [path.name]
         counts.update(posixpath.splitext(file)[1].lower() for file in files)
     bare = counts.pop("", 0)
     shown = [f"{count:,} {end}" for end, count in counts.most_common(_MOST_SUFFIXES)]

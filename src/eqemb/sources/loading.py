@@ -4,13 +4,13 @@
 """
 
 import posixpath
-from pathlib import Path
 from typing import BinaryIO
 
 from eqemb.article import Problem
 from eqemb.errors import SourceError
 from eqemb.sources.archives import Member
 from eqemb.sources.content import identify, is_text, open_content
+from eqemb.sources.files import open_file
 from eqemb.sources.folders import leads_outside
 from eqemb.sources.found import DEFAULTS, NO_DOCUMENT, OUTSIDE, SOURCE_CAUSES, Found, Limits, Source
 from eqemb.sources.names import is_hidden, is_paper, is_text_name, safe_path, strip_suffixes
@@ -78,7 +78,7 @@ def _load_folder(source: Source, found: Found, meter: Meter) -> None:
             source.problems.append(Problem(OUTSIDE, name))  # the link has changed since `discover`
             continue
         try:
-            with Path(found.path, path).open("rb") as file:
+            with open_file(f"{found.path}/{path}") as file:
                 _keep(source, name, stream_from(file), meter)
         except OSError as error:
             if path == found.root:

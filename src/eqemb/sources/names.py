@@ -11,7 +11,10 @@ from eqemb.sources.formats import format_of, format_suffix
 
 _PAPER = (".tex", ".ltx", ".latex")
 _TEX_SUFFIXES = (*_PAPER, ".sty", ".cls", ".def", ".clo", ".bbl", ".tikz", ".inp")
-_PACKED = (".gz", ".tgz", ".tar", ".zip", ".bz2", ".tbz", ".tbz2", ".xz", ".txz", ".jsonl")
+_PACKED = (
+    *(".gz", ".tgz", ".tar", ".zip", ".bz2", ".tbz", ".tbz2", ".xz", ".txz", ".zst", ".tzst"),
+    ".jsonl",
+)
 _OTHER_FORM = (".pdf", ".ps", ".dvi", ".doc", ".docx", ".odt", ".rtf", ".epub")
 _NEVER_TEXT = (
     ".eps .epsi .epsf .png .jpg .jpeg .gif .svg .svgz .tif .tiff .bmp .ico .webp .fig .pdf_tex"
@@ -199,6 +202,14 @@ def arxiv_id(path: str) -> tuple[str, str]:
             if folder in _ARCHIVES:
                 return f"{folder}/{match[1]}", match[2] or ""
     return "", ""
+
+
+def arxiv_year(name: str) -> int:
+    """The year of an arXiv id; 0 for other names."""
+    number = arxiv_id(name)[0].rpartition("/")[2]
+    if not number:
+        return 0
+    return (1900 if number[:2] > "90" else 2000) + int(number[:2])
 
 
 def place_of(path: str) -> str:

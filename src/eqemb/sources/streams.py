@@ -8,6 +8,8 @@ import lzma
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from importlib import import_module
 from typing import Any, BinaryIO
 
 from eqemb.errors import SourceError
@@ -18,7 +20,14 @@ CHUNK_BYTES = 1 << 16
 COMPRESSED_BYTES = 1 << 14
 # compressed bytes read at a time: few, so that a high ratio is noticed early
 _RATIO_FROM = 10_000_000
-_DECODE_ERRORS = (zlib.error, lzma.LZMAError, EOFError, OSError, ValueError, OverflowError)
+_DECODE_ERRORS: tuple[type[Exception], ...] = (
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    OSError,
+    ValueError,
+    OverflowError,
+)
 
 #: The first bytes of each compression format, and its decompressor.
 ENGINES: dict[str, tuple[bytes, Callable[[], Any]]] = {
@@ -27,6 +36,20 @@ ENGINES: dict[str, tuple[bytes, Callable[[], Any]]] = {
     "xz": (b"\xfd7zXZ\0", lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=128 << 20)),
     "deflate": (b"", lambda: zlib.decompressobj(-15)),
 }
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+
+
+def _zstd_module() -> Any:
+    """The module that reads zstd: of Python 3.14, or its copy for older versions; else None."""
+    for name in ("compression.zstd", "backports.zstd"):
+        with suppress(ImportError):
+            return import_module(name)
+    return None
+
+
+if (_zstd := _zstd_module()) is not None:
+    ENGINES["zstd"] = (ZSTD_MAGIC, _zstd.ZstdDecompressor)
+    _DECODE_ERRORS = (*_DECODE_ERRORS, _zstd.ZstdError)
 
 
 class ByteStream:

@@ -5,7 +5,9 @@ downloaded papers may contain a `numpy.py` or a `pickle.py`, which such a child 
 """
 
 import os
+import select
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -47,3 +49,16 @@ def safe_spawn() -> Iterator[None]:
             del os.environ["PYTHONSAFEPATH"]
         else:
             os.environ["PYTHONSAFEPATH"] = before
+
+
+def exit_with_parent() -> None:
+    """Let this process exit when its parent closes stdin, whatever it is doing then."""
+    if hasattr(select, "poll"):  # not on Windows
+        threading.Thread(target=_wait_for_parent, daemon=True).start()
+
+
+def _wait_for_parent() -> None:
+    poll = select.poll()
+    poll.register(sys.stdin.fileno(), 0)  # hang-up is reported even if no event is requested
+    poll.poll()
+    os._exit(1)

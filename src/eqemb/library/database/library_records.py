@@ -16,10 +16,11 @@ from itertools import chain
 from typing import Any
 
 from eqemb.article import Article, Equation
+from eqemb.arxiv.papers import PaperMetadata
 from eqemb.library.database.records import Records, digest_of
 from eqemb.library.database.schema import ALL
 from eqemb.library.near_duplicates import groups
-from eqemb.library.papers import PaperMetadata, PaperRecords
+from eqemb.library.papers import PaperRecords
 from eqemb.library.rows import Record
 
 

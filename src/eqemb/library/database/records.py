@@ -55,10 +55,19 @@ def digest_of(digests: Iterable[bytes]) -> str:
 class Records(ReportQueries, IndexQueries):
     """The SQLite file of a library: records are appended in order and read in any order."""
 
-    def __init__(self, path: Path, *, write: bool = False, removed: Sequence[int] = ()) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        write: bool = False,
+        resumable: bool = True,
+        removed: Sequence[int] = (),
+    ) -> None:
         """Open the file read-only; with `write`, create it if it is missing.
 
-        The sources with the ids `removed` are hidden from every query.
+        A file that is not `resumable` is useless until `finish` was called. Its journal is in
+        memory: SQLite's write-ahead log does not work on network file systems. The sources with
+        the ids `removed` are hidden from every query.
         """
         self.path = path
         self._open = False
@@ -76,7 +85,7 @@ class Records(ReportQueries, IndexQueries):
             self._db = sqlite3.connect(address, uri=True, check_same_thread=False)
         try:
             if write:
-                self._make_tables()
+                self._make_tables("WAL" if resumable else "MEMORY")
             self.documents = self._count_documents()
             self._has_publications = self._has_table("publications")
             if removed:
@@ -85,8 +94,8 @@ class Records(ReportQueries, IndexQueries):
             self._db.close()
             raise
 
-    def _make_tables(self) -> None:
-        self._db.execute("PRAGMA journal_mode=WAL")
+    def _make_tables(self, journal: str) -> None:
+        self._db.execute(f"PRAGMA journal_mode={journal}")
         self._db.execute("PRAGMA synchronous=NORMAL")
         if self._db.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is None:
             self._db.executescript(f"BEGIN; {SCHEMA} COMMIT;")

@@ -13,7 +13,7 @@ from eqemb.article import Article, Equation
 from eqemb.errors import UsageError
 from eqemb.facade.indexed import undelimited
 from eqemb.formula.running_text import plain_text, printed_text
-from eqemb.search.citations import Citation, arxiv_year, equation_bibtex
+from eqemb.search.citations import Citation, equation_bibtex
 from eqemb.search.notation import is_sure
 from eqemb.search.query import parse_query
 from eqemb.search.results import (
@@ -41,6 +41,7 @@ from eqemb.server.agents.results import (
 from eqemb.server.queries import MissingError, check_query
 from eqemb.server.service import Service
 from eqemb.server.snippets import WORDS_SHOWN
+from eqemb.sources.names import arxiv_year
 
 #: Most hits of a search, words of a description, equations of an article in one answer.
 MOST_HITS, MOST_WORDS, MOST_EQUATIONS = 20, 20, 50

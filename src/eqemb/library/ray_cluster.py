@@ -1,0 +1,221 @@
+"""A Ray cluster whose workers make segments.
+
+Ray is an extra and is imported only when a Ray engine is asked for. Without an address, the cluster
+that runs on this machine is used (or the one that RAY_ADDRESS names); if there is none, one is
+started here and stopped at the end.
+"""
+
+import contextlib
+import importlib
+import importlib.util
+import logging
+import os
+import socket
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from eqemb.errors import EqembError, UsageError
+from eqemb.library.cluster import (
+    Made,
+    SegmentJob,
+    WorkerLostError,
+    code_version,
+    not_shared,
+    other_version,
+)
+
+#: Bytes of a local cluster's object store: only lists of papers, and archive members, pass it.
+_OBJECT_STORE = 512 << 20
+_PROBE_SECONDS = 120.0
+_REACH_SECONDS = 10.0
+_CONNECT = "start one with `ray start --head`, or check address and token"
+
+
+def require_ray() -> None:
+    """Raise an error if Ray is not installed."""
+    found = importlib.util.find_spec("ray")
+    if found is None or found.origin is None:  # a folder of this name is no package
+        raise UsageError("the engine ray needs Ray: pip install 'eqemb[ray]'")
+
+
+class RayCluster:
+    """The workers of a Ray cluster."""
+
+    def __init__(self, address: str | None, jobs: int | None) -> None:
+        """Connect; `jobs` limits how many segments are made at a time."""
+        import ray
+
+        self._ray: Any = ray
+        self._jobs = jobs
+        self._is_ours = not ray.is_initialized()
+        if self._is_ours:
+            with _empty_current_folder(), _quiet():
+                _connect(ray, address, jobs)
+        self._run = ray.remote(num_cpus=1, max_retries=0)(_run_job)
+
+    def check(self, probe: Path) -> None:
+        """Raise an error if a machine does not see a file, or has another version of eqemb."""
+        strategy = importlib.import_module("ray.util.scheduling_strategies")
+        look = self._ray.remote(num_cpus=0, max_retries=0)(_make_probe())
+        asked = [
+            look.options(
+                scheduling_strategy=strategy.NodeAffinitySchedulingStrategy(
+                    node["NodeID"], soft=False
+                )
+            ).remote(str(probe))
+            for node in self._machines()
+        ]
+        if not asked:
+            raise EqembError(
+                "the Ray cluster has no machine with a processor: add one with"
+                " `ray start --address HOST:PORT`"
+            )
+        for answer in asked:
+            try:
+                host, version, sees = self._ray.get(answer, timeout=_PROBE_SECONDS)
+            except self._ray.exceptions.GetTimeoutError:
+                raise EqembError(
+                    f"a machine of the Ray cluster did not answer within {_PROBE_SECONDS:g} s:"
+                    " see `ray status`"
+                ) from None
+            except self._ray.exceptions.RayError:  # it is gone meanwhile
+                continue
+            if version != code_version():
+                raise EqembError(other_version(version, code_version(), host))
+            if not sees:
+                raise EqembError(not_shared(probe.parent, host))
+
+    def _machines(self) -> list[dict[str, Any]]:
+        return [
+            node
+            for node in self._ray.nodes()
+            if node["Alive"] and node["Resources"].get("CPU", 0) >= 1
+        ]
+
+    def slots(self) -> int:
+        """Return how many segments can be made at a time: one on each processor."""
+        processors = sum(int(node["Resources"]["CPU"]) for node in self._machines())
+        return processors if self._jobs is None else min(processors, self._jobs)
+
+    def submit(self, job: SegmentJob, folder: Path) -> Any:
+        """Start to make a segment."""
+        return self._run.remote(job, str(folder))
+
+    def wait(self, handles: Sequence[Any], seconds: float) -> list[Any]:
+        """Return handles of segments that have ended, after at most some seconds."""
+        with _connected(self._ray):
+            ready: list[Any] = self._ray.wait(list(handles), timeout=seconds)[0]
+        return ready
+
+    def result(self, handle: Any) -> Made | str:
+        """Return a segment; raise `WorkerLostError` if its worker is gone."""
+        errors = self._ray.exceptions
+        try:
+            made: Made | str = self._ray.get(handle)
+        except errors.RayTaskError:  # a defect of ours: its traceback is in the message
+            raise
+        except errors.RayError as error:
+            raise WorkerLostError(str(error)) from None
+        return made
+
+    def cancel(self, handle: Any) -> None:
+        """Stop the worker of a segment."""
+        with contextlib.suppress(Exception):  # it has ended, or the cluster is gone
+            self._ray.cancel(handle, force=True)
+
+    def close(self) -> None:
+        """Disconnect; a cluster that was started here ends."""
+        if self._is_ours:
+            self._ray.shutdown()
+
+
+def _connect(ray: Any, address: str | None, jobs: int | None) -> None:
+    """Connect to a cluster; without an address, start one if none is running."""
+    logs = {"logging_level": logging.ERROR, "log_to_driver": False}
+    wanted = address or os.environ.get("RAY_ADDRESS", "auto")
+    try:
+        if wanted != "local":
+            _check_reachable(wanted)
+            ray.init(address=wanted, **logs)
+            return
+    except OSError as error:
+        if address or wanted != "auto":
+            raise _no_cluster(wanted, error) from None
+    except (RuntimeError, ValueError, ImportError) as error:
+        raise _no_cluster(wanted, error) from None
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    ray.init(
+        address="local",
+        num_cpus=jobs,
+        include_dashboard=False,
+        object_store_memory=_OBJECT_STORE,
+        **logs,
+    )
+
+
+def _check_reachable(address: str) -> None:
+    """Raise an `OSError` if nothing listens at an address: Ray would try for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host and port.isdigit():
+        socket.create_connection((host.strip("[]"), int(port)), _REACH_SECONDS).close()
+
+
+def _no_cluster(address: str, error: Exception) -> EqembError:
+    why = (str(error).strip() or type(error).__name__).splitlines()[0]
+    return EqembError(f"cannot connect to the Ray cluster at {address} ({why}): {_CONNECT}")
+
+
+@contextlib.contextmanager
+def _connected(ray: Any) -> Iterator[None]:
+    """Turn the loss of the whole cluster into a sentence."""
+    try:
+        yield
+    except (ConnectionError, ray.exceptions.RaySystemError) as error:
+        raise EqembError(
+            f"the connection to the Ray cluster is lost ({error}): continue with --resume"
+        ) from None
+
+
+@contextlib.contextmanager
+def _empty_current_folder() -> Iterator[None]:
+    """Connect from the root folder: Ray puts the current one at the front of workers' paths.
+
+    A folder of downloaded papers may contain a `numpy.py`, which workers would run.
+    """
+    here = Path.cwd()
+    os.chdir(here.anchor)
+    try:
+        yield
+    finally:
+        os.chdir(here)
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Hide what Ray logs about itself while it starts."""
+    logger = logging.getLogger("ray")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+
+
+def _run_job(job: SegmentJob, folder: str) -> Made | str:
+    """Make a segment; this runs on a worker."""
+    return job.run(Path(folder))
+
+
+def _make_probe() -> Any:
+    """Return a function that is sent to workers as code: they may not have eqemb at all."""
+
+    def probe(path: str) -> tuple[str, str, bool]:
+        try:
+            found = importlib.import_module("eqemb.library.cluster").code_version()
+        except (ImportError, AttributeError):
+            found = "of another version, or none"
+        return socket.gethostname(), found, os.path.exists(path)  # noqa: PTH110
+
+    return probe

@@ -177,7 +177,8 @@ def test_lost_cluster_is_one_sentence(tmp_path: Path) -> None:
     cluster.close()
     cluster._ray = LostRay(cluster._ray.exceptions)
     cluster._run = cluster._ray
-    for use in (cluster.slots, lambda: cluster.submit(Any, tmp_path), lambda: cluster.wait([], 1)):
+    job: Any = None
+    for use in (cluster.slots, lambda: cluster.submit(job, tmp_path), lambda: cluster.wait([], 1)):
         with pytest.raises(
             EqembError, match=r"Ray cluster is lost \(gone\): continue with --resume"
         ):

@@ -170,6 +170,34 @@ def test_cluster_that_does_not_answer_is_one_sentence(
         read(tmp_path, "lib", engine=engine)
 
 
+@needs_ray
+def test_lost_cluster_is_one_sentence(tmp_path: Path) -> None:
+    """It says how to continue."""
+    cluster = RayCluster(None, 1)
+    cluster.close()
+    cluster._ray = LostRay(cluster._ray.exceptions)
+    cluster._run = cluster._ray
+    job: Any = None
+    for use in (cluster.slots, lambda: cluster.submit(job, tmp_path), lambda: cluster.wait([], 1)):
+        with pytest.raises(
+            EqembError, match=r"Ray cluster is lost \(gone\): continue with --resume"
+        ):
+            use()
+
+
+class LostRay:
+    """Ray after its cluster has ended: every call fails."""
+
+    def __init__(self, exceptions: Any) -> None:
+        self.exceptions = exceptions
+
+    def nodes(self, *_: Any, **__: Any) -> Any:
+        """Fail."""
+        raise ConnectionError("gone\nand more")
+
+    remote = wait = nodes
+
+
 @pytest.mark.parametrize("spec", [None, ModuleSpec("ray", None)], ids=["nothing", "a folder"])
 def test_without_ray_the_extra_is_named(
     tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch, spec: ModuleSpec | None

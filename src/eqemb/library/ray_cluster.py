@@ -95,12 +95,14 @@ class RayCluster:
 
     def slots(self) -> int:
         """Return how many segments can be made at a time: one on each processor."""
-        processors = sum(int(node["Resources"]["CPU"]) for node in self._machines())
+        with _connected(self._ray):
+            processors = sum(int(node["Resources"]["CPU"]) for node in self._machines())
         return processors if self._jobs is None else min(processors, self._jobs)
 
     def submit(self, job: SegmentJob, folder: Path) -> Any:
         """Start to make a segment."""
-        return self._run.remote(job, str(folder))
+        with _connected(self._ray):
+            return self._run.remote(job, str(folder))
 
     def wait(self, handles: Sequence[Any], seconds: float) -> list[Any]:
         """Return handles of segments that have ended, after at most some seconds."""
@@ -172,8 +174,9 @@ def _connected(ray: Any) -> Iterator[None]:
     try:
         yield
     except (ConnectionError, ray.exceptions.RaySystemError) as error:
+        why = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise EqembError(
-            f"the connection to the Ray cluster is lost ({error}): continue with --resume"
+            f"the connection to the Ray cluster is lost ({why}): continue with --resume"
         ) from None
 
 

@@ -49,12 +49,12 @@ READABLE_VERSIONS = frozenset({8, 9})
 def build_index(records: Records, folder: Path) -> None:
     """Index every equation of the records of a segment into `folder`."""
     folder.mkdir(exist_ok=True)
-    _index_equations(records, folder)
+    index_equations(records, folder)
     index_text(records, folder)
     index_structure(records, folder)
     index_definitions(records, folder)
     index_renderings(records, folder)
-    _finish(folder)
+    finish_index(folder)
 
 
 #: Computes the index of a new segment.
@@ -113,7 +113,7 @@ def build_vectors(
             np.save(path, means)
 
 
-def _finish(folder: Path) -> None:
+def finish_index(folder: Path) -> None:
     """Write index.json, and make all files durable before the library switches to them."""
     write_version(folder)
     for path in folder.iterdir():
@@ -166,7 +166,7 @@ def check_version(folder: Path, library: Path) -> None:
         )
 
 
-def _index_equations(records: Records, folder: Path) -> None:
+def index_equations(records: Records, folder: Path) -> None:
     sections: dict[str, int] = {}
     table = np.fromiter(
         (

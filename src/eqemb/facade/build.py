@@ -22,6 +22,7 @@ from typing import Any
 
 from eqemb.errors import UsageError
 from eqemb.facade.map_update import carry_map
+from eqemb.facade.merging import merge_new
 from eqemb.facade.model import INDEXING, READING, ModelPlan, Watch
 from eqemb.index.build import INDEXER, build_vectors
 from eqemb.index.segments import has_index, open_index
@@ -43,7 +44,14 @@ from eqemb.library.ingest import (
     write_run,
 )
 from eqemb.library.papers import write_papers
-from eqemb.library.segments import MERGED, READ, Manifest, SegmentWriter, update_near_pairs
+from eqemb.library.segments import (
+    MERGED,
+    READ,
+    Indexer,
+    Manifest,
+    SegmentWriter,
+    update_near_pairs,
+)
 from eqemb.library.source_record import SourceRecord, keep_source_record
 from eqemb.models.embeddings import own_model
 from eqemb.sources import Limits, common_root, discover, resolve_root
@@ -81,7 +89,7 @@ def read_library(  # noqa: PLR0913
         done = ingest.run(tasks, writer, folder)
         record.forget(done)
         record.save(generation)
-        save_manifest(generation, writer, top)
+        save_manifest(generation, writer, top, INDEXER if index else None, ignore_progress)
         require_articles(write_report(generation, limits), folder, generation)
         write_run(generation, started, jobs, paths=resolve_paths(step), resumed_after=done)
         switch_generation(folder, generation)
@@ -125,7 +133,7 @@ def build_library(  # noqa: PLR0913
         done = ingest.run(tasks, writer, folder)
         record.forget(done)
         record.save(generation)
-        save_manifest(generation, writer, top)
+        save_manifest(generation, writer, top, INDEXER, watch or ignore_progress)
         with OpenLibrary(folder, generation) as library:
             is_empty = not library.records.names()
         if is_empty:
@@ -138,11 +146,14 @@ def build_library(  # noqa: PLR0913
         switch_generation(folder, generation)
 
 
-def save_manifest(generation: Path, writer: SegmentWriter, root: Path) -> None:
-    """Write the manifest of a new library: the segments just written."""
-    segments = tuple(writer.segments)
-    near = update_near_pairs(writer.home, (), segments, 0, {})
-    Manifest(segments, str(root), near=near).save(generation)
+def save_manifest(
+    generation: Path, writer: SegmentWriter, root: Path, indexer: Indexer | None, watch: Watch
+) -> None:
+    """Write the manifest of a new library: the segments just written, merged if they are many."""
+    manifest = Manifest(tuple(writer.segments), str(root))
+    manifest = merge_new(generation, manifest, indexer, watch)
+    near = update_near_pairs(writer.home, (), manifest.segments, 0, {})
+    replace(manifest, near=near).save(generation)
 
 
 def ignore_progress(_stage: str, _state: str) -> None:

@@ -1,42 +1,44 @@
 """Build the index of a segment from its records, and the vectors of a model for segments.
 
-    equations.npy    for each equation, in order: article, ordinal, type, section, numbered
-    sections.*       postings of stems: the section titles that have them
     types.*          the types by their keys, and the equations of each type
     index.json       the version of the index, and the hashes of the other files
 
-The other files are written by `text`, `structure`, `definitions`, `renderings`, `base_vectors` and
-`vectors`. The index of a segment is a pure function of its records. Texts are processed in batches,
-so that memory grows with distinct words and shapes (and by a few numbers for each equation). All
-files are read memory-mapped.
+The other files are written by `equations`, `text`, `structure`, `definitions`, `renderings`,
+`base_vectors` and `vectors`. The index of a segment is a pure function of its records; that of
+segments that are merged has the same bytes, and is made from theirs (`merge`). Texts are processed
+in batches, so that memory grows with distinct words and shapes (and by a few numbers for each
+equation). All files are read memory-mapped.
 """
 
 import json
+import logging
 import os
-from collections import Counter
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from eqemb.article import read_tokens
 from eqemb.errors import EqembError
 from eqemb.index.definitions import index_definitions
-from eqemb.index.postings import KeyedPostingsWriter
+from eqemb.index.equations import index_equations
+from eqemb.index.merge import merge_indexes
+from eqemb.index.merge_arrays import CannotMergeError
 from eqemb.index.renderings import has_renderings, index_renderings, rendering_code
 from eqemb.index.segments import IndexSegments, has_index
-from eqemb.index.stemming import stem
 from eqemb.index.structure import index_structure
 from eqemb.index.text import index_text
 from eqemb.index.text_index import TextIndex
 from eqemb.index.vectors import mean_vectors, write_segment, write_space
 from eqemb.library.database import Records
 from eqemb.library.generations import OpenLibrary
-from eqemb.library.segments import Indexer, segment_folder
+from eqemb.library.segments import Indexer, SegmentIndex, segment_folder
 from eqemb.models.embeddings import Embeddings
 from eqemb.storage.array_file import file_hash
 from eqemb.storage.atomic import new_file, new_folder, sync_folder, write_json
+
+_log = logging.getLogger("eqemb")
 
 #: Raised whenever the files of an index, or what they hold, change.
 INDEX_VERSION = 12
@@ -54,11 +56,38 @@ def build_index(records: Records, folder: Path) -> None:
     index_structure(records, folder)
     index_definitions(records, folder)
     index_renderings(records, folder)
-    finish_index(folder)
+    _finish(folder)
+
+
+def merge_index(parts: Sequence[SegmentIndex], records: Records, folder: Path) -> None:
+    """Write the index of the documents of several segments, of which `records` are those left.
+
+    Where a file of a part is damaged, the records are indexed again.
+    """
+    try:
+        for part in parts:
+            _refuse_damage(part.folder)
+        merge_indexes(parts, records, folder)
+        _finish(folder)
+    except CannotMergeError as error:
+        _log.warning("%s: its papers are indexed again", error)
+        shutil.rmtree(folder, ignore_errors=True)
+        build_index(records, folder)
+
+
+def _refuse_damage(folder: Path) -> None:
+    path = damaged_file(folder)
+    if path is not None:
+        raise CannotMergeError(f"{path} is damaged")
+
+
+def is_current(folder: Path) -> bool:
+    """Whether an index is of this version, with formulas that this code rendered."""
+    return bool(index_version(folder) == INDEX_VERSION) and has_renderings(folder)
 
 
 #: Computes the index of a new segment.
-INDEXER = Indexer(f"{INDEX_VERSION} {rendering_code()}", build_index)
+INDEXER = Indexer(f"{INDEX_VERSION} {rendering_code()}", build_index, merge_index, is_current)
 
 
 def indexer_of(library: OpenLibrary) -> Indexer | None:
@@ -80,9 +109,7 @@ def segments_to_index(library: OpenLibrary) -> list[range]:
     """
     folders = [segment_folder(library.home, p.name) / "index" for p in library.manifest.segments]
     return [
-        range(place, place + 1)
-        for place, folder in enumerate(folders)
-        if index_version(folder) != INDEX_VERSION or not has_renderings(folder)
+        range(place, place + 1) for place, folder in enumerate(folders) if not is_current(folder)
     ]
 
 
@@ -113,7 +140,7 @@ def build_vectors(
             np.save(path, means)
 
 
-def finish_index(folder: Path) -> None:
+def _finish(folder: Path) -> None:
     """Write index.json, and make all files durable before the library switches to them."""
     write_version(folder)
     for path in folder.iterdir():
@@ -164,26 +191,3 @@ def check_version(folder: Path, library: Path) -> None:
             f"{INDEX_VERSION}: index it again with `eqemb compact`, or use the version of eqemb "
             "that built it"
         )
-
-
-def index_equations(records: Records, folder: Path) -> None:
-    sections: dict[str, int] = {}
-    table = np.fromiter(
-        (
-            value
-            for article, ordinal, kind, section, numbered in records.equation_index()
-            for value in (
-                article,
-                ordinal,
-                kind,
-                sections.setdefault(" ".join(section.split()), len(sections)),
-                -1 if numbered is None else numbered,
-            )
-        ),
-        np.int32,
-    )
-    np.save(folder / "equations.npy", table.reshape(-1, 5))
-    titles = KeyedPostingsWriter(folder, "sections")
-    for title, number in sections.items():
-        titles.add(number, Counter(map(stem, read_tokens(title)[0])))
-    titles.write()

@@ -14,17 +14,20 @@ from pathlib import Path
 
 import numpy as np
 
-from eqemb.index.build import finish_index, index_equations
+from eqemb.index.equations import index_equations
 from eqemb.index.merge_definitions import merge_definitions
-from eqemb.index.merge_parts import IndexPart, number_parts
+from eqemb.index.merge_parts import number_parts
 from eqemb.index.merge_renderings import merge_renderings
 from eqemb.index.merge_structure import merge_structure
 from eqemb.index.merge_text import merge_text
 from eqemb.library.database import Records
+from eqemb.library.segments import SegmentIndex
 
 
-def merge_indexes(parts: Sequence[IndexPart], records: Records, folder: Path) -> None:
+def merge_indexes(parts: Sequence[SegmentIndex], records: Records, folder: Path) -> None:
     """Write the index of the documents of several segments, without the removed ones.
+
+    All files but index.json are written.
 
     Args:
         parts: The indexes, in order; of this version, with formulas rendered by this code.
@@ -43,4 +46,3 @@ def merge_indexes(parts: Sequence[IndexPart], records: Records, folder: Path) ->
     merge_structure(numbered, merged, records, folder)
     merge_definitions(numbered, folder)
     merge_renderings(numbered, records, folder)
-    finish_index(folder)

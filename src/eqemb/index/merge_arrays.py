@@ -4,14 +4,15 @@ Part files are read memory-mapped and in batches; pages that were read or writte
 so that memory grows with the rows (words, shapes, equations) and not with the postings.
 """
 
-import mmap
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from eqemb.index.postings import BATCH, Array, ArrayWriter, Keys, create_array
+from eqemb.storage.array_file import release
 
 _RELEASE_AFTER = 8  # batches
 
@@ -24,13 +25,6 @@ def open_array(folder: Path, name: str) -> "np.memmap[Any, Any]":
     """Return an array of a part, memory-mapped; `release` gives its pages back."""
     found: np.memmap[Any, Any] = np.load(folder / f"{name}.npy", mmap_mode="r")
     return found
-
-
-def release(*arrays: Array) -> None:
-    """Give the pages of mapped arrays back to the system; what was written is kept in the file."""
-    for array in arrays:
-        if isinstance(array.base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
-            array.base.madvise(mmap.MADV_DONTNEED)
 
 
 def spans(starts: Array, stops: Array) -> Array:
@@ -71,11 +65,11 @@ def merge_keys(parts: Sequence[Array]) -> tuple[Array, list[Array]]:
     rank[order] = np.arange(len(order))
     bounds = np.cumsum([0, *map(len, parts)])
     rows = rank[where]
-    maps = [rows[low:high] for low, high in zip(bounds[:-1], bounds[1:], strict=True)]
+    maps = [rows[low:high] for low, high in pairwise(bounds)]
     return every[np.sort(first)], maps
 
 
-class Rows(NamedTuple):
+class MergedRows(NamedTuple):
     """The rows of keyed postings after merging."""
 
     keys: Array
@@ -84,7 +78,7 @@ class Rows(NamedTuple):
     """For each part the merged row of each of its rows, -1 for those that are gone."""
 
 
-def merge_rows(parts: Sequence[tuple[Array, Array | None]]) -> Rows:
+def merge_rows(parts: Sequence[tuple[Array, Array | None]]) -> MergedRows:
     """Number the rows of all parts by first occurrence.
 
     For each part: the keys of its rows, and the rows that are left in order of first occurrence;
@@ -99,7 +93,7 @@ def merge_rows(parts: Sequence[tuple[Array, Array | None]]) -> Rows:
             rows = np.full(len(keys), -1, np.int64)
             rows[order] = new
         found.append(rows)
-    return Rows(merged, found)
+    return MergedRows(merged, found)
 
 
 # ------------------------------------------------------------ postings

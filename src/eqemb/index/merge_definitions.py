@@ -59,7 +59,9 @@ class _PartDefinitions:
 
     def postings(self, rows: Array) -> PartPostings:
         """Return postings whose owners are definitions."""
-        return PartPostings(self.folder, rows, lambda old: self.rows[old], len(self.left) == len(self.rows))
+        return PartPostings(
+            self.folder, rows, lambda old: self.rows[old], len(self.left) == len(self.rows)
+        )
 
     def equation_postings(self) -> PartPostings:
         """Return postings whose rows are definitions, and whose owners are equations."""

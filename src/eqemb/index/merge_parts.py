@@ -2,29 +2,18 @@
 
 from collections.abc import Sequence
 from functools import cached_property
-from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
 from eqemb.index.merge_arrays import CannotMergeError, open_array
 from eqemb.index.postings import Array
-
-
-class IndexPart(NamedTuple):
-    """The index of a segment that is merged with others."""
-
-    folder: Path
-    documents: int
-    """The number of its documents, including removed ones."""
-    removed: Sequence[int] = ()
-    """The numbers of the removed documents."""
+from eqemb.library.segments import SegmentIndex
 
 
 class MergedPart:
     """A part, and where its documents, equations and types are in the merged segment."""
 
-    def __init__(self, part: IndexPart, documents: int, merged: Array, equations: int) -> None:
+    def __init__(self, part: SegmentIndex, documents: int, merged: Array, equations: int) -> None:
         """`merged` are all equations after merging; before the part are so many of both."""
         self.folder, self.has_removed = part.folder, bool(part.removed)
         is_left = np.ones(part.documents, bool)
@@ -83,7 +72,7 @@ class MergedPart:
         return found
 
 
-def number_parts(parts: Sequence[IndexPart], merged: Array) -> list[MergedPart]:
+def number_parts(parts: Sequence[SegmentIndex], merged: Array) -> list[MergedPart]:
     """Number the documents, equations and types of parts, given the merged equations."""
     found: list[MergedPart] = []
     documents = equations = 0

@@ -6,7 +6,7 @@ records give that order; the renderings are copied.
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -68,4 +68,4 @@ def _in_order(every: Array, wanted: Iterable[int]) -> Array:
 def _runs(breaks: Array, count: int) -> Iterator[tuple[int, int]]:
     """Yield the bounds of neighbours that are copied at once."""
     bounds = [0, *breaks.tolist(), count] if count else []
-    return zip(bounds[:-1], bounds[1:], strict=True)
+    return pairwise(bounds)

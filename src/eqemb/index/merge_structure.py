@@ -18,9 +18,9 @@ from eqemb.formula.likeness import bare_tag
 from eqemb.formula.shapes import shapes
 from eqemb.index.families import write_type_keys
 from eqemb.index.merge_arrays import (
+    MergedRows,
     PartLists,
     PartPostings,
-    Rows,
     batches,
     first_rows,
     keys_of_rows,
@@ -28,7 +28,6 @@ from eqemb.index.merge_arrays import (
     merge_postings,
     merge_rows,
     open_array,
-    release,
     spans,
 )
 from eqemb.index.merge_parts import MergedPart
@@ -37,6 +36,7 @@ from eqemb.index.overlap import count_equations
 from eqemb.index.postings import Array, ArrayWriter, Keys, Postings, hash_texts
 from eqemb.index.segments import write_types
 from eqemb.library.database import Records
+from eqemb.storage.array_file import release
 
 _TYPES_AT_ONCE = 20_000
 
@@ -45,10 +45,13 @@ def merge_structure(
     parts: Sequence[MergedPart], merged: Array, records: Records, folder: Path
 ) -> None:
     """Write the structure of the merged segment; `merged` are its equations."""
-    write_types(folder, _of_types(parts, lambda part: open_array(part, "types.ids")), merged[:, 2])
+    ids = _of_types([open_array(part.folder, "types.ids") for part in parts], parts)
+    write_types(folder, ids, merged[:, 2])
     for name in ("forms", "normal_keys", "normal_forms"):
-        Keys.write(folder, name, _of_types(parts, lambda part, name=name: Keys(part, name).by_row()))
-    np.save(folder / "types.worked.npy", _of_types(parts, lambda p: open_array(p, "types.worked")))
+        keys = _of_types([Keys(part.folder, name).by_row() for part in parts], parts)
+        Keys.write(folder, name, keys)
+    worked = _of_types([open_array(part.folder, "types.worked") for part in parts], parts)
+    np.save(folder / "types.worked.npy", worked)
     _merge_base_vectors(parts, folder)
     for name in ("families", "near"):
         _merge_type_keys(parts, folder, name)
@@ -70,9 +73,10 @@ def merge_structure(
         np.save(folder / f"{name}.sizes.npy", count_equations(Postings(folder, name), per_type))
 
 
-def _of_types(parts: Sequence[MergedPart], values: Callable[[Path], Array]) -> Array:
-    """Return a value for each merged type, given those of the types of a part."""
-    return np.concatenate([values(part.folder)[part.new_types] for part in parts])
+def _of_types(values: Sequence[Array], parts: Sequence[MergedPart]) -> Array:
+    """Return the values of the merged types, given those of all types of each part."""
+    new = (part.new_types for part in parts)
+    return np.concatenate([of_part[rows] for of_part, rows in zip(values, new, strict=True)])
 
 
 def _merge_base_vectors(parts: Sequence[MergedPart], folder: Path) -> None:
@@ -143,7 +147,9 @@ def _tag_order(part: MergedPart, pointers: Array, symbols: Array, count: int) ->
     order = [np.empty(0, np.int64)]
     starts, stops = pointers[part.new_types, 0], pointers[part.new_types + 1, 0]
     for low, high in batches(np.r_[0, np.cumsum(stops - starts)]):
-        found, first = np.unique(symbols[spans(starts[low:high], stops[low:high])], True)
+        found, first = np.unique(
+            symbols[spans(starts[low:high], stops[low:high])], return_index=True
+        )
         new = ~seen[found]
         order.append(found[new][np.argsort(first[new])])
         seen[found] = True
@@ -164,7 +170,7 @@ def _merge_units(parts: Sequence[MergedPart], records: Records, folder: Path) ->
 
 def _merge_keyed(
     parts: Sequence[MergedPart], folder: Path, name: str, texts: Callable[[int], Array] | None
-) -> Rows:
+) -> MergedRows:
     """Merge keyed postings whose owners are types; return the rows.
 
     `texts` returns the keys of a type in order; without it, a part has lists of them.
@@ -187,9 +193,7 @@ def _of_part(part: MergedPart, rows: Array) -> PartPostings:
     return PartPostings(part.folder, rows, lambda old: part.types[old], part.has_all_types)
 
 
-def _reader(
-    records: Records, texts: Callable[[Layout], Iterable[str]]
-) -> Callable[[int], Array]:
+def _reader(records: Records, texts: Callable[[Layout], Iterable[str]]) -> Callable[[int], Array]:
     """Return a function that returns the keys of a merged type in order."""
     return lambda kind: hash_texts(texts(read_canonical(records.canonical(kind))))
 

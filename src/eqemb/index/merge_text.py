@@ -1,4 +1,4 @@
-"""Merge the text of several segments: words, stems, postings, positions; `text` describes the files.
+"""Merge the text of segments: words, stems, postings, positions; `text` describes the files.
 
 The words of a segment are numbered by first occurrence. Where documents were removed, that order
 is found again from the tokens that are left and, where these do not tell, from the records.
@@ -11,9 +11,9 @@ import numpy as np
 
 from eqemb.index.merge_arrays import (
     CannotMergeError,
+    MergedRows,
     PartLists,
     PartPostings,
-    Rows,
     copy_lines,
     in_key_order,
     merge_lists,
@@ -21,12 +21,12 @@ from eqemb.index.merge_arrays import (
     merge_rows,
     open_array,
     read_lines,
-    release,
 )
 from eqemb.index.merge_parts import MergedPart
 from eqemb.index.postings import BATCH, Array, ArrayWriter, Keys, hash_texts
 from eqemb.index.text import field_words
 from eqemb.library.database import Records
+from eqemb.storage.array_file import release
 
 
 class _PartText:
@@ -116,9 +116,7 @@ def _field_keys(records: Records, article: int, ordinal: int) -> Array:
     )
 
 
-def merge_text(
-    parts: Sequence[MergedPart], merged: Array, records: Records, folder: Path
-) -> None:
+def merge_text(parts: Sequence[MergedPart], merged: Array, records: Records, folder: Path) -> None:
     """Write the text of the merged segment; `merged` are its equations."""
     texts: list[_PartText] = []
     start = 0
@@ -168,13 +166,13 @@ def _positions(text: _PartText, rows: Array) -> PartPostings:
     return PartPostings(text.folder, rows, owners, not text.part.has_removed)
 
 
-def _write_vocabulary(texts: Sequence[_PartText], words: Rows, stems: Rows, folder: Path) -> None:
+def _write_vocabulary(texts: Sequence[_PartText], words: MergedRows, stems: MergedRows, folder: Path) -> None:
     """Write words, stems, their keys and the stem of each word."""
     stem_of = np.zeros(len(words.keys), np.int32)
     for name, merged in (("words", words), ("stems", stems)):
         chosen: list[Array] = []
         count = 0
-        for text, rows in zip(texts, merged.of_part, strict=True):
+        for rows in merged.of_part:
             old = np.flatnonzero(rows >= count)
             old = old[np.argsort(rows[old])]
             chosen.append(old)
@@ -193,7 +191,7 @@ def _write_vocabulary(texts: Sequence[_PartText], words: Rows, stems: Rows, fold
     np.save(folder / "stems.npy", stem_of)
 
 
-def _write_tokens(texts: Sequence[_PartText], words: Rows, folder: Path) -> None:
+def _write_tokens(texts: Sequence[_PartText], words: MergedRows, folder: Path) -> None:
     out = ArrayWriter(folder / "tokens.npy", np.int32)
     for text, rows in zip(texts, words.of_part, strict=True):
         tokens = open_array(text.folder, "tokens")

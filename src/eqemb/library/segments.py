@@ -12,7 +12,7 @@ import contextlib
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -22,13 +22,23 @@ from numpy.typing import NDArray
 
 from eqemb.errors import EqembError
 from eqemb.library.database import LibraryRecords, Records, open_records
-from eqemb.library.near_duplicates import Sketches, followers, near_pairs, write_sketches
+from eqemb.library.near_duplicates import (
+    Sketches,
+    followers,
+    merge_sketches,
+    near_pairs,
+    write_sketches,
+)
 from eqemb.library.rows import Record
 from eqemb.library.summary import summarise
 from eqemb.storage.atomic import load_json, sync_folder, sync_tree, to_json, write_atomically
 
-#: Documents of a segment. Memory for building grows with this, not with the library.
+#: Documents of a segment that is read. Memory for building grows with this, not with the library.
 SEGMENT_DOCUMENTS = 1_000
+#: Documents of a segment that others are merged into. A query looks into every segment, so that it
+#: takes longer the more there are: 300,000 papers are ten of this size. One of them is merged in
+#: minutes, which an addition may have to wait for, and with less than 2 GB of memory.
+LARGE_SEGMENT_DOCUMENTS = 32_000
 #: This many neighbouring segments of about one size are merged when papers are added.
 MERGED_AT_ONCE = 8
 _NAME_LENGTH = 16
@@ -170,6 +180,16 @@ def _mask(count: int, members: Iterable[int]) -> NDArray[np.bool_]:
 # ---------------------------------------------------------------- writing
 
 
+class SegmentIndex(NamedTuple):
+    """The index of a segment that is merged with others."""
+
+    folder: Path
+    documents: int
+    """The number of documents, including removed ones."""
+    removed: tuple[int, ...] = ()
+    """The numbers of the removed documents."""
+
+
 class Indexer(NamedTuple):
     """Computes the index of a segment."""
 
@@ -177,6 +197,10 @@ class Indexer(NamedTuple):
     """Equal for the same records where the index is the same; part of the name of a segment."""
     build: Callable[[Records, Path], None]
     """Given the records of the segment, and the folder for its index."""
+    merge: Callable[[Sequence[SegmentIndex], Records, Path], None] | None = None
+    """The same, given the indexes of the segments that the documents are from."""
+    can_merge: Callable[[Path], bool] = lambda _folder: False
+    """Whether an index is of this version, so that it can be merged."""
 
 
 #: What a `SegmentWriter` is called: for papers that are read, and for segments that are merged.
@@ -206,12 +230,13 @@ class SegmentWriter:
         *,
         announce: Callable[[int], object] = lambda _number: None,
     ) -> None:
-        """Without an indexer, segments have no index.
+        """Without an indexer, segments have no index. Those that are merged may be large.
 
         `announce` is called with the number of a segment, from 1, when its documents are complete.
         """
         self.home, self._indexer, self._announce = generation.parents[1], indexer, announce
         self._work, self._list = generation / name, generation / f"{name}.json"
+        self._limit = LARGE_SEGMENT_DOCUMENTS if name == MERGED else SEGMENT_DOCUMENTS
         self.segments = [Segment(*entry) for entry in self._read_list()]
         """The finished segments."""
         self._records: Records | None = None
@@ -245,7 +270,7 @@ class SegmentWriter:
 
     def add(self, record: Record) -> None:
         """Write the next record; a segment that is full is finished."""
-        if self._open().documents >= SEGMENT_DOCUMENTS:
+        if self._open().documents >= self._limit:
             self.finish()
         self._open().add(record)
 
@@ -254,8 +279,11 @@ class SegmentWriter:
         if self._records is not None:
             self._records.commit()
 
-    def finish(self) -> None:
-        """Finish the segment that is being written, if it has any document."""
+    def finish(self, parts: Sequence[Segment] = ()) -> None:
+        """Finish the segment that is being written, if it has any document.
+
+        `parts` are the segments that its documents are from: what was computed for them is merged.
+        """
         records = self._open()
         documents = records.documents
         if not documents:
@@ -266,15 +294,40 @@ class SegmentWriter:
         self._records = None
         with contextlib.closing(Records(self._work / "records.sqlite")) as done:
             name = self._name(done)
-            write_sketches(self._work, (np.frombuffer(data, np.uint64) for data in done.sketches()))
+            self._write_sketches(done, parts)
             write_atomically(self._work / "summary.json", json.dumps(summarise(done)))
             if self._indexer is not None:
                 shutil.rmtree(self._work / "index", ignore_errors=True)
-                self._indexer.build(done, self._work / "index")
+                self._write_index(self._indexer, done, parts)
         self._keep(name)
         self.segments.append(Segment(name, documents))
         listed = [(part.name, part.documents) for part in self.segments]
         write_atomically(self._list, to_json(listed))
+
+    def _write_sketches(self, records: Records, parts: Sequence[Segment]) -> None:
+        if parts:
+            folders = (segment_folder(self.home, part.name) for part in parts)
+            merge_sketches(
+                self._work,
+                [Sketches(at, part.live_mask) for at, part in zip(folders, parts, strict=True)],
+            )
+        else:
+            found = (np.frombuffer(data, np.uint64) for data in records.sketches())
+            write_sketches(self._work, found)
+
+    def _write_index(self, indexer: Indexer, records: Records, parts: Sequence[Segment]) -> None:
+        folder = self._work / "index"
+        if parts and indexer.merge is not None and can_merge(self.home, parts, indexer):
+            indexer.merge(
+                [
+                    SegmentIndex(index_folder(self.home, part), part.documents, part.removed)
+                    for part in parts
+                ],
+                records,
+                folder,
+            )
+        else:
+            indexer.build(records, folder)
 
     def _name(self, records: Records) -> str:
         version = "none" if self._indexer is None else self._indexer.version
@@ -307,6 +360,39 @@ class SegmentWriter:
 # ---------------------------------------------------------------- which segments to merge
 
 
+def index_folder(home: Path, part: Segment) -> Path:
+    """Return the folder of the index of a segment."""
+    return segment_folder(home, part.name) / "index"
+
+
+def can_merge(home: Path, parts: Iterable[Segment], indexer: Indexer | None) -> bool:
+    """Whether the indexes of segments, if they have any, are merged without indexing again."""
+    if indexer is None:
+        return True
+    return all(indexer.can_merge(index_folder(home, part)) for part in parts)
+
+
+def bounded_parts(parts: Sequence[Segment]) -> Iterator[tuple[Segment, ...]]:
+    """Yield groups of segments with at most `SEGMENT_DOCUMENTS` documents together, in order.
+
+    A segment that does not fit is cut: in each piece, the documents of the others are removed.
+    """
+    group: list[Segment] = []
+    room = SEGMENT_DOCUMENTS
+    for part in parts:
+        live = sorted({*range(part.documents)} - {*part.removed})
+        while live:
+            own, live = live[:room], live[room:]
+            gone = tuple(sorted({*range(part.documents)} - {*own}))
+            group.append(replace(part, removed=gone))
+            room -= len(own)
+            if not room:
+                yield tuple(group)
+                group, room = [], SEGMENT_DOCUMENTS
+    if group:
+        yield tuple(group)
+
+
 def segments_to_merge(segments: tuple[Segment, ...]) -> range | None:
     """Return the places of the segments that an addition should merge; None for none.
 
@@ -314,8 +400,9 @@ def segments_to_merge(segments: tuple[Segment, ...]) -> range | None:
     them, so that a document is copied a few times at most, however often papers are added. If they
     do not fit into one segment, the first ones that do are merged.
     """
-    size = MERGED_AT_ONCE
-    while size < SEGMENT_DOCUMENTS:
+    size = 1
+    while size < LARGE_SEGMENT_DOCUMENTS:
+        size = min(size * MERGED_AT_ONCE, LARGE_SEGMENT_DOCUMENTS)
         first = len(segments)
         while first and segments[first - 1].live < size:
             first -= 1
@@ -323,7 +410,6 @@ def segments_to_merge(segments: tuple[Segment, ...]) -> range | None:
         of_class = sum(live * MERGED_AT_ONCE >= size for live in last)
         if of_class >= MERGED_AT_ONCE and (places := _first_that_fit(last)) is not None:
             return range(first + places.start, first + places.stop)
-        size *= MERGED_AT_ONCE
     return None
 
 
@@ -331,7 +417,7 @@ def _first_that_fit(sizes: list[int]) -> range | None:
     """Return the places of the first neighbours that fit into a segment; None if no two do."""
     for start in range(len(sizes) - 1):
         stop, total = start, 0
-        while stop < len(sizes) and total + sizes[stop] <= SEGMENT_DOCUMENTS:
+        while stop < len(sizes) and total + sizes[stop] <= LARGE_SEGMENT_DOCUMENTS:
             total += sizes[stop]
             stop += 1
         if stop - start > 1:
@@ -342,8 +428,8 @@ def _first_that_fit(sizes: list[int]) -> range | None:
 def segments_to_compact(segments: tuple[Segment, ...]) -> Iterator[range]:
     """Yield neighbours that fit into one segment, and segments with removed documents."""
     first, total = 0, 0
-    for place, part in enumerate((*segments, Segment("", SEGMENT_DOCUMENTS + 1))):
-        if place > first and total + part.live > SEGMENT_DOCUMENTS:
+    for place, part in enumerate((*segments, Segment("", LARGE_SEGMENT_DOCUMENTS + 1))):
+        if place > first and total + part.live > LARGE_SEGMENT_DOCUMENTS:
             if place - first > 1 or segments[first].removed:
                 yield range(first, place)
             first, total = place, 0

@@ -26,7 +26,8 @@ class MergedPart:
         self.live = np.flatnonzero(is_left[self._table[:, 0]])
         """The equations that are left."""
         own = merged[equations : equations + len(self.live)]
-        if not np.array_equal(self.documents[self._table[self.live, 0]], own[:, 0]):
+        found = np.column_stack((self.documents[self._table[:, 0]], self._table[:, 1]))
+        if not np.array_equal(found[self.live], own[:, :2]):
             raise CannotMergeError(f"{part.folder} has other equations than the records")
         self.equations = np.full(len(self._table), -1, np.int64)
         """The merged number of each equation, -1 for removed ones."""

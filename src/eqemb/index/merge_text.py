@@ -166,7 +166,9 @@ def _positions(text: _PartText, rows: Array) -> PartPostings:
     return PartPostings(text.folder, rows, owners, not text.part.has_removed)
 
 
-def _write_vocabulary(texts: Sequence[_PartText], words: MergedRows, stems: MergedRows, folder: Path) -> None:
+def _write_vocabulary(
+    texts: Sequence[_PartText], words: MergedRows, stems: MergedRows, folder: Path
+) -> None:
     """Write words, stems, their keys and the stem of each word."""
     stem_of = np.zeros(len(words.keys), np.int32)
     for name, merged in (("words", words), ("stems", stems)):

@@ -22,7 +22,7 @@ from typing import Any
 
 from eqemb.errors import UsageError
 from eqemb.facade.map_update import carry_map
-from eqemb.facade.merging import merge_new
+from eqemb.facade.merging import forget_origins, merge_new, merged_parts
 from eqemb.facade.model import INDEXING, READING, ModelPlan, Watch
 from eqemb.index.build import INDEXER, build_vectors
 from eqemb.index.segments import has_index, open_index
@@ -216,7 +216,7 @@ def index_vectors(generation: Path, watch: Watch) -> None:
             def report(done: int, of: int) -> None:
                 watch(INDEXING, f"vectors of segment {done + 1:,} of {of:,}")
 
-            build_vectors(place, model, open_index(library), report)
+            build_vectors(place, model, open_index(library), report, merged_parts(generation))
     replace(manifest, vectors=name).save(generation)
 
 
@@ -225,6 +225,7 @@ def switch_generation(folder: Path, generation: Path) -> None:
     for name in (READ, MERGED):
         (generation / f"{name}.json").unlink(missing_ok=True)
         shutil.rmtree(generation / name, ignore_errors=True)
+    forget_origins(generation)
     shutil.rmtree(generation / "training", ignore_errors=True)
     state = read_state(folder)
     before = None if state is None else folder / "generations" / str(state["generation"])

@@ -14,8 +14,9 @@ import json
 import logging
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -25,12 +26,13 @@ from eqemb.index.definitions import index_definitions
 from eqemb.index.equations import index_equations
 from eqemb.index.merge import merge_indexes
 from eqemb.index.merge_arrays import CannotMergeError
+from eqemb.index.merge_parts import number_parts
 from eqemb.index.renderings import has_renderings, index_renderings, rendering_code
-from eqemb.index.segments import IndexSegments, has_index
+from eqemb.index.segments import IndexSegment, IndexSegments, has_index
 from eqemb.index.structure import index_structure
 from eqemb.index.text import index_text
 from eqemb.index.text_index import TextIndex
-from eqemb.index.vectors import mean_vectors, write_segment, write_space
+from eqemb.index.vectors import KnownVectors, mean_vectors, write_segment, write_space
 from eqemb.library.database import Records
 from eqemb.library.generations import OpenLibrary
 from eqemb.library.segments import Indexer, SegmentIndex, segment_folder
@@ -118,10 +120,12 @@ def build_vectors(
     model: Embeddings,
     segments: IndexSegments,
     watch: Callable[[int, int], object] = lambda _done, _all: None,
+    merged: Mapping[str, Sequence[SegmentIndex]] = MappingProxyType({}),
 ) -> None:
     """Write the vectors of a model for the segments that `folder` has none for.
 
     Weights of words and means are those of the segments that the folder was first made for.
+    `merged` has the indexes that segments were merged from, whose vectors are taken over.
     """
     text = TextIndex(segments)
     if not folder.exists():
@@ -131,13 +135,44 @@ def build_vectors(
     for segment, part in zip(segments, text.parts, strict=True):
         watch(segment.number, len(segments))
         if not (folder / segment.name).exists():
+            known = known_vectors(folder, segment, merged.get(segment.name, ()))
             with new_folder(folder / segment.name) as place:
-                write_segment(folder, place, segment, part, model)
+                write_segment(folder, place, segment, part, model, known)
                 write_version(place)
     if not (folder / "means.npy").exists():
         means = mean_vectors(folder, segments)
         with new_file(folder / "means.npy") as path:
             np.save(path, means)
+
+
+def known_vectors(
+    folder: Path, segment: IndexSegment, parts: Sequence[SegmentIndex]
+) -> KnownVectors:
+    """Return the vectors that the parts of a merged segment have, where they are intact."""
+    places = [folder / part.folder.parent.name for part in parts]
+    intact = [
+        is_current(part.folder)
+        and index_version(place) == INDEX_VERSION
+        and damaged_file(place) is None
+        for part, place in zip(parts, places, strict=True)
+    ]
+    if not any(intact):
+        return KnownVectors()
+    try:
+        numbered = number_parts(parts, segment.equations)
+    except CannotMergeError:
+        return KnownVectors()
+    contexts, types = [], []
+    for part, place, is_intact in zip(numbered, places, intact, strict=True):
+        if is_intact and len(part.live):
+            first = int(part.equations[part.live[0]])
+            rows = range(first, first + len(part.live))
+            contexts.append((rows, place / "contexts.npy", part.live))
+        if is_intact and len(part.new_types):
+            first = int(part.types[part.new_types[0]])
+            rows = range(first, first + len(part.new_types))
+            types.append((rows, place / "types.npy", part.new_types))
+    return KnownVectors(contexts, types)
 
 
 def _finish(folder: Path) -> None:

@@ -176,8 +176,10 @@ def _scatter(
         chosen: Array | slice = slice(None)
         if not part.keeps_all:
             rows = np.repeat(np.arange(stop - start), np.diff(pointers[start : stop + 1]))
-            chosen = np.lexsort((owners, rows))
-            chosen = chosen[owners[chosen] >= 0]
+            chosen = np.flatnonzero(owners >= 0)
+            of, by = rows[chosen], owners[chosen]
+            if ((of[1:] == of[:-1]) & (by[1:] < by[:-1])).any():  # types have another order
+                chosen = chosen[np.lexsort((by, of))]
         counts = kept[start:stop]
         first = free[part.rows[start:stop]]
         at = spans(first, first + counts)

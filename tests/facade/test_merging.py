@@ -15,9 +15,12 @@ from eqemb.facade.update import add_papers, compact_library, remove_articles
 from eqemb.facade.use import use_model
 from eqemb.index import build as index_build
 from eqemb.index.build import build_vectors
+from eqemb.index.merge import merge_indexes
 from eqemb.index.segments import open_index
+from eqemb.index.text import index_text
 from eqemb.index.vectors import _UnitVectors, _WordVectors
 from eqemb.library import segments
+from eqemb.library.database import Records
 from eqemb.models.embeddings import Embeddings
 from synthetic import paper, read_inline
 
@@ -63,6 +66,18 @@ def files(folder: Path) -> dict[str, bytes]:
 def refuse(*_: object, **_more: object) -> None:
     """Stand for a function that must not be called."""
     raise AssertionError("it was computed again")
+
+
+def count_indexed(patch: pytest.MonkeyPatch) -> list[int]:
+    """Return a list to which the number of documents of every segment that is indexed is added."""
+    found: list[int] = []
+
+    def index(records: Records, folder: Path) -> None:
+        found.append(records.documents)
+        index_text(records, folder)
+
+    patch.setattr(index_build, "index_text", index)
+    return found
 
 
 def make_older(folder: Path) -> None:
@@ -132,14 +147,13 @@ def test_merging_of_a_build_is_resumed(
 ) -> None:
     """Segments that were merged before the interruption are not merged again."""
     papers, calls = write(tmp_path / "papers", 9), 0
-    merge = index_build.merge_indexes
 
     def fail_later(*given: Any) -> None:
         nonlocal calls
         calls += 1
         if calls == merged + 1:
             raise KeyboardInterrupt
-        merge(*given)
+        merge_indexes(*given)
 
     monkeypatch.setattr(index_build, "merge_indexes", fail_later)
     with pytest.raises(KeyboardInterrupt):
@@ -175,13 +189,7 @@ def test_an_addition_does_not_index_others_again(
     folder, papers = tmp_path / "library", write(tmp_path / "papers", 7)
     build(papers, folder)
     assert sizes(folder) == [1] * 7
-    indexed = []
-    index_text = index_build.index_text
-    monkeypatch.setattr(
-        index_build,
-        "index_text",
-        lambda records, place: [indexed.append(records.documents), index_text(records, place)],
-    )
+    indexed = count_indexed(monkeypatch)
     add_papers(folder, write(papers, 8), jobs=1)
     assert sizes(folder) == [6, 1, 1]
     assert indexed == [1]
@@ -195,13 +203,7 @@ def test_an_older_index_is_computed_again_in_pieces(
     build(papers, folder)
     wanted = files(folder / "segments")
     make_older(folder)
-    indexed = []
-    index_text = index_build.index_text
-    monkeypatch.setattr(
-        index_build,
-        "index_text",
-        lambda records, place: [indexed.append(records.documents), index_text(records, place)],
-    )
+    indexed = count_indexed(monkeypatch)
     assert compact_library(folder).after == 2
     assert indexed == [1] * 9
     assert files(folder / "segments") == wanted

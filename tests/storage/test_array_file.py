@@ -1,15 +1,17 @@
 """Array files: those that are filled later are those that are written at once."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eqemb.storage.array_file import create_arrays, map_arrays, release, write_arrays
 
 
 def test_arrays_that_are_filled_give_the_same_file(tmp_path: Path) -> None:
     """Narrow and wide types, empty arrays, and several dimensions."""
-    arrays = {
+    arrays: dict[str, NDArray[Any]] = {
         "small": np.arange(5, dtype=np.int32),
         "wide": np.arange(6, dtype=np.uint64).reshape(2, 3),
         "none": np.empty(0, np.float32),

@@ -10,7 +10,7 @@ continues the work.
     manifest.json   the segments of the library
     model/          the library's own model: EqEmb-H with default settings, trained on all papers
     training/       corpus, split and checkpoint, while the model is trained
-    read/           the segment that is being written
+    read/, merged/  the segment that is being written
 """
 
 import shutil

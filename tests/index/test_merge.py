@@ -161,13 +161,13 @@ def test_merged_index_has_the_bytes_of_a_built_one(
 def test_order_of_first_occurrence_is_found_again(tmp_path: Path) -> None:
     """A removed paper had words, labels, types, shapes and definitions in another order."""
     first = (
-        r"recall angle. \begin{equation}\label{eq:weirdLabel} b = a + x^2 \end{equation}"
-        r" let $x$ denote the recall weight of an angle."
+        r"Let $y$ be the angle weight and $x$ the mean."
+        r" \begin{equation}\label{eq:weirdLabel} b = a + x^2 + y \end{equation}"
     )
     second = (
-        r"angle recall. \begin{equation}\label{eq:otherWeird} a + x^2 = b \end{equation}"
-        r"\begin{equation}\label{eq:labelWeird} b = a + x^2 \end{equation}"
-        r" let $y$ denote the angle weight of recall, let $x$ denote the weight of recall."
+        r"Let $x$ be the mean weight and $y$ the angle."
+        r" \begin{equation}\label{eq:otherWeird} a + x^2 = b + y \end{equation}"
+        r" \begin{equation}\label{eq:labelWeird} b = a + x^2 + y \end{equation}"
     )
     records = read(tmp_path / "papers", [first, second, first])
     assert merge(tmp_path, records, [2, 1], {0}) == []

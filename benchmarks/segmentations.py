@@ -41,11 +41,12 @@ def build(papers: Path, folder: Path, collections: tuple[str, ...] = COLLECTIONS
 
 def small(papers: Path, folder: Path) -> None:
     """Build with small segments."""
-    usual, segments.SEGMENT_DOCUMENTS = segments.SEGMENT_DOCUMENTS, 40
+    usual = segments.SEGMENT_DOCUMENTS, segments.LARGE_SEGMENT_DOCUMENTS
+    segments.SEGMENT_DOCUMENTS = segments.LARGE_SEGMENT_DOCUMENTS = 40  # they are not merged
     try:
         build(papers, folder)
     finally:
-        segments.SEGMENT_DOCUMENTS = usual
+        segments.SEGMENT_DOCUMENTS, segments.LARGE_SEGMENT_DOCUMENTS = usual
 
 
 def added(papers: Path, folder: Path) -> None:

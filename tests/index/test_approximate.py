@@ -194,10 +194,13 @@ DAMAGES: list[tuple[str, Callable[[Path], object]]] = [
     *((name, Path.unlink) for name in ("header.json", "quantiser.faiss", "lists.npy", "lists.bin")),
     *((name, _change) for name in ("quantiser.faiss", "lists.npy")),
     ("header.json", lambda path: path.write_text("[]")),
-    ("header.json", lambda path: path.write_text(json.dumps({"format": approximate.FORMAT}))),
     (
         "header.json",
-        lambda path: path.write_text(json.dumps({"format": approximate.FORMAT, "version": 1})),
+        lambda path: path.write_text(json.dumps({"format": approximate.ANN_FORMAT})),
+    ),
+    (
+        "header.json",
+        lambda path: path.write_text(json.dumps({"format": approximate.ANN_FORMAT, "version": 1})),
     ),
 ]
 

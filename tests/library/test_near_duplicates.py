@@ -20,6 +20,7 @@ from eqemb.library.near_duplicates import (
     Sketches,
     followers,
     groups,
+    merge_sketches,
     near_pairs,
     sketch,
     write_sketches,
@@ -445,3 +446,27 @@ def test_groups_connect_exactly_the_paired_documents(
     assert list(map(tuple, made)) == sorted(
         {tuple(sorted(group)) for group in expected.values() if len(group) > 1}
     )
+
+
+@pytest.mark.parametrize("chunk", [2, 1000])
+def test_merged_sketches_are_those_of_the_live_documents(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int
+) -> None:
+    """The same bytes, in however many ranges of hashes they are merged."""
+    monkeypatch.setattr(near_duplicates, "_CHUNK_SIZE", chunk)
+    shared = words(120, "shared")
+    texts = [shared, words(200, 1), words(3, 2), shared + words(90, 3), [], words(150, 4), shared]
+    sketches = [sketch(each) for each in texts]
+    parts = []
+    for number, (some, live) in enumerate(
+        ((sketches[:3], None), (sketches[3:6], np.array([False, True, True])), (sketches[6:], None))
+    ):
+        (tmp_path / str(number)).mkdir()
+        write_sketches(tmp_path / str(number), some)
+        parts.append(Sketches(tmp_path / str(number), live))
+    for name in ("merged", "written"):
+        (tmp_path / name).mkdir()
+    merge_sketches(tmp_path / "merged", parts)
+    write_sketches(tmp_path / "written", [*sketches[:3], *sketches[4:]])
+    (merged,), (written,) = ((tmp_path / name).iterdir() for name in ("merged", "written"))
+    assert merged.read_bytes() == written.read_bytes()

@@ -9,8 +9,11 @@ from hypothesis import strategies as st
 from eqemb.errors import EqembError
 from eqemb.library import segments
 from eqemb.library.database import Records
+from eqemb.library.merge_rules import bounded_parts, segments_to_compact, segments_to_merge
 from eqemb.library.rows import Record, from_article
 from eqemb.library.segments import (
+    LARGE_SEGMENT_DOCUMENTS,
+    MERGED,
     MERGED_AT_ONCE,
     SEGMENT_DOCUMENTS,
     Indexer,
@@ -18,8 +21,6 @@ from eqemb.library.segments import (
     Segment,
     SegmentWriter,
     open_segments,
-    segments_to_compact,
-    segments_to_merge,
     update_near_pairs,
 )
 from synthetic import article, equation
@@ -243,6 +244,18 @@ def test_a_replaced_document_loses_its_pairs(
 # -- merging
 
 
+def test_a_merged_segment_may_be_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that is read ends earlier, so that memory for its index is bounded."""
+    monkeypatch.setattr(segments, "LARGE_SEGMENT_DOCUMENTS", 4)
+    parts = write(generation(tmp_path), "abcdef", 2, monkeypatch)
+    assert [part.documents for part in parts] == [2, 2, 2]
+    writer = SegmentWriter(generation(tmp_path), None, MERGED)
+    for name in "abcdef":
+        writer.add(record(name))
+    writer.finish()
+    assert [part.documents for part in writer.segments] == [4, 2]
+
+
 @given(counts)
 def test_additions_leave_few_small_segments(sizes: list[int]) -> None:
     """Whatever is added, there are at most seven of each size class, and none is too large."""
@@ -253,7 +266,7 @@ def test_additions_leave_few_small_segments(sizes: list[int]) -> None:
             total = sum(part.live for part in parts[places.start : places.stop])
             parts = (*parts[: places.start], Segment("x", total), *parts[places.stop :])
     assert sum(part.live for part in parts) == sum(sizes)
-    assert all(part.live <= SEGMENT_DOCUMENTS for part in parts)
+    assert all(part.live <= LARGE_SEGMENT_DOCUMENTS for part in parts)
     smallest = [part for part in parts[-MERGED_AT_ONCE:] if part.live < MERGED_AT_ONCE]
     assert len(smallest) < MERGED_AT_ONCE
 
@@ -275,14 +288,52 @@ def test_daily_additions_copy_a_document_few_times() -> None:
 
 @given(st.integers(1, SEGMENT_DOCUMENTS - 1), st.integers(1, 200))
 def test_equal_additions_leave_few_segments(size: int, times: int) -> None:
-    """Of any size: full ones, and at most seven of each of four classes."""
+    """Of any size: full ones, and at most seven of each of six classes."""
     parts: tuple[Segment, ...] = ()
     for _ in range(times):
         parts = (*parts, Segment("x", size))
         while (places := segments_to_merge(parts)) is not None:
             total = sum(part.live for part in parts[places.start : places.stop])
             parts = (*parts[: places.start], Segment("x", total), *parts[places.stop :])
-    assert len(parts) <= 2 * size * times / SEGMENT_DOCUMENTS + 28
+    assert len(parts) <= 2 * size * times / LARGE_SEGMENT_DOCUMENTS + 42
+
+
+def test_full_segments_are_merged_into_large_ones() -> None:
+    """300,000 papers in additions of 1,000: each is copied twice, and few segments are left."""
+    parts: tuple[Segment, ...] = ()
+    copied = 0
+    for _ in range(300):
+        parts = (*parts, Segment("x", SEGMENT_DOCUMENTS))
+        while (places := segments_to_merge(parts)) is not None:
+            total = sum(part.live for part in parts[places.start : places.stop])
+            copied += total
+            parts = (*parts[: places.start], Segment("x", total), *parts[places.stop :])
+    assert copied <= 2 * 300 * SEGMENT_DOCUMENTS
+    assert len(parts) <= 22
+    whole = tuple(Segment("x", SEGMENT_DOCUMENTS) for _ in range(300))
+    assert len(list(segments_to_compact(whole))) == 10
+
+
+def test_pieces_of_bounded_size_have_every_live_document_once() -> None:
+    """Segments that have to be indexed again are cut, in order."""
+    parts = (Segment("a", 700, (3,)), Segment("b", 2500, (0, 1)), Segment("c", 2, (0, 1)))
+    groups = list(bounded_parts(parts))
+    sizes = [sum(part.live for part in group) for group in groups]
+    assert sizes == [SEGMENT_DOCUMENTS] * 3 + [197]
+    found = [
+        (part.name, number)
+        for group in groups
+        for part in group
+        for number in range(part.documents)
+        if number not in set(part.removed)
+    ]
+    wanted = [
+        (part.name, number)
+        for part in parts
+        for number in range(part.documents)
+        if number not in part.removed
+    ]
+    assert found == wanted
 
 
 @given(counts, st.data())
@@ -301,7 +352,7 @@ def test_compaction_packs_neighbours(sizes: list[int], data: st.DataObject) -> N
     for places in ranges:
         merged += parts[at : places.start]
         total = sum(part.live for part in parts[places.start : places.stop])
-        assert total <= SEGMENT_DOCUMENTS
+        assert total <= LARGE_SEGMENT_DOCUMENTS
         merged.append(Segment("x", total))
         at = places.stop
     merged += parts[at:]

@@ -11,7 +11,7 @@ continues the work.
     manifest.json   the segments of the library
     model/          the library's own model: EqEmb-H with default settings, trained on all papers
     training/       corpus, split and checkpoint, while the model is trained
-    read/           the segment that is being written
+    read/, merged/  the segment that is being written
 """
 
 import shutil
@@ -24,6 +24,7 @@ from typing import Any
 from eqemb.arxiv.selection import Selection, Selector
 from eqemb.errors import UsageError
 from eqemb.facade.map_update import carry_map
+from eqemb.facade.merging import forget_origins, merge_new, merged_parts
 from eqemb.facade.model import INDEXING, READING, ModelPlan, Watch
 from eqemb.index.approximate_build import update_approximate
 from eqemb.index.build import INDEXER, build_vectors
@@ -49,6 +50,7 @@ from eqemb.library.ingest import (
 from eqemb.library.papers import keep_left_out, write_papers
 from eqemb.library.progress import Progress
 from eqemb.library.segments import (
+    Indexer,
     Manifest,
     SegmentWriter,
     remove_unlisted,
@@ -98,7 +100,7 @@ def read_library(  # noqa: PLR0913
         keep_left_out(generation, None, selector.to_json())
         record.forget(done)
         record.save(generation)
-        save_manifest(generation, writer, top)
+        save_manifest(generation, writer, top, INDEXER if index else None, ignore_progress)
         require_articles(write_report(generation, limits), folder, generation)
         write_run(generation, started, jobs, paths=resolve_paths(step), resumed_after=len(done))
         switch_generation(folder, generation)
@@ -148,7 +150,7 @@ def build_library(  # noqa: PLR0913
         keep_left_out(generation, None, selector.to_json())
         record.forget(done)
         record.save(generation)
-        save_manifest(generation, writer, top)
+        save_manifest(generation, writer, top, INDEXER, watch or ignore_progress)
         with OpenLibrary(folder, generation) as library:
             is_empty = not library.records.names()
         if is_empty:
@@ -168,11 +170,14 @@ def _sources(
     yield from Selector(selection, top).only(discover(given, limits, root=top))
 
 
-def save_manifest(generation: Path, writer: SegmentWriter, root: Path) -> None:
-    """Write the manifest of a new library: the segments just written."""
-    segments = tuple(writer.segments)
-    near = update_near_pairs(writer.home, (), segments, 0, {})
-    Manifest(segments, str(root), near=near).save(generation)
+def save_manifest(
+    generation: Path, writer: SegmentWriter, root: Path, indexer: Indexer | None, watch: Watch
+) -> None:
+    """Write the manifest of a new library: the segments just written, merged if they are many."""
+    manifest = Manifest(tuple(writer.segments), str(root))
+    manifest = merge_new(generation, manifest, indexer, watch)
+    near = update_near_pairs(writer.home, (), manifest.segments, 0, {})
+    replace(manifest, near=near).save(generation)
 
 
 def ignore_progress(_stage: str, _state: str) -> None:
@@ -236,7 +241,7 @@ def index_vectors(generation: Path, watch: Watch) -> None:
                 watch(INDEXING, f"vectors of segment {done + 1:,} of {of:,}")
 
             segments = open_index(library)
-            build_vectors(place, model, segments, report)
+            build_vectors(place, model, segments, report, merged_parts(generation))
             update_approximate(VectorSpace(segments, place), watch)
     replace(manifest, vectors=name).save(generation)
 
@@ -244,6 +249,7 @@ def index_vectors(generation: Path, watch: Watch) -> None:
 def switch_generation(folder: Path, generation: Path) -> None:
     """Make a generation current, after removing its intermediate files."""
     remove_unlisted(generation)
+    forget_origins(generation)
     shutil.rmtree(generation / "training", ignore_errors=True)
     state = read_state(folder)
     before = None if state is None else folder / "generations" / str(state["generation"])

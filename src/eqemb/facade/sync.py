@@ -25,8 +25,9 @@ from eqemb.facade.build import (
     segment_progress,
     switch_generation,
 )
+from eqemb.facade.merging import merge_small
 from eqemb.facade.model import Watch
-from eqemb.facade.update import Change, keep_model, merge_small, without
+from eqemb.facade.update import Change, keep_model, without
 from eqemb.index.build import indexer_of
 from eqemb.library.comparison import DAMAGED, TRANSIENT, Comparison, SourcePlace, StoredSource
 from eqemb.library.engines import LOCAL, EngineChoice

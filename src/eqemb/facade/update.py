@@ -23,7 +23,8 @@ from eqemb.facade.build import (
     segment_progress,
     switch_generation,
 )
-from eqemb.facade.model import INDEXING, Watch, count_unknown
+from eqemb.facade.merging import SegmentMerger, merge_small
+from eqemb.facade.model import Watch, count_unknown
 from eqemb.index.approximate_build import approximate_needed
 from eqemb.index.build import INDEXER, indexer_of, segments_to_index
 from eqemb.index.segments import has_index, open_index
@@ -44,22 +45,18 @@ from eqemb.library.ingest import (
     path_list,
     require_articles,
     resolve_paths,
-    rewrite_segments,
     worker_count,
     write_lock,
     write_report,
     write_run,
 )
+from eqemb.library.merge_rules import segments_to_compact
 from eqemb.library.papers import keep_left_out
 from eqemb.library.segments import (
-    MERGED,
-    Indexer,
     Manifest,
     Segment,
     SegmentWriter,
     open_segments,
-    segments_to_compact,
-    segments_to_merge,
     update_near_pairs,
 )
 from eqemb.library.source_record import SourceRecord
@@ -258,48 +255,6 @@ def without(segments: tuple[Segment, ...], gone: dict[int, set[int]]) -> tuple[S
     )
 
 
-def merge_small(
-    generation: Path, manifest: Manifest, indexer: Indexer | None, watch: Watch
-) -> Manifest:
-    """Merge the last segments if there are many small ones."""
-    merged = 0
-    while (places := segments_to_merge(manifest.segments)) is not None:
-        manifest = rewrite(generation, [places], manifest, indexer, watch, merged)
-        merged += 1
-    return manifest
-
-
-def rewrite(
-    generation: Path,
-    ranges: list[range],
-    manifest: Manifest,
-    indexer: Indexer | None,
-    watch: Watch,
-    before: int = 0,
-) -> Manifest:
-    """Return the manifest with each range of segments written as one.
-
-    `before` is the number of segments that this change has merged before.
-    """
-    writer = SegmentWriter(generation, indexer, MERGED)
-    segments: list[Segment] = []
-    at = 0
-    for done, places in enumerate(ranges, before):
-        segments += manifest.segments[at : places.start]
-        at = places.stop
-        if done < len(writer.segments):  # merged before an interruption
-            segments.append(writer.segments[done])
-            continue
-        writer.discard()
-
-        def report(count: int, number: int = done - before + 1) -> None:
-            watch(INDEXING, f"merging {number:,} of {len(ranges):,}: {count:,} documents copied")
-
-        segments += rewrite_segments(manifest.segments[places.start : places.stop], writer, report)
-    segments += manifest.segments[at:]
-    return manifest.with_segments(tuple(segments))
-
-
 def keep_model(
     old: OpenLibrary, generation: Path, new: tuple[Segment, ...] = (), change: Change | None = None
 ) -> dict[str, Any] | None:
@@ -456,15 +411,14 @@ def compact_library(
     with write_lock(folder), OpenLibrary.open(folder) as old:
         before = old.manifest.segments
         indexer = INDEXER if has_index(old) else None
-        ranges = list(segments_to_compact(before))
-        if indexer is not None:
-            merged = {place for places in ranges for place in places}
-            ranges += [places for places in segments_to_index(old) if places.start not in merged]
-            ranges.sort(key=lambda places: places.start)
-        if not ranges and not _lacks_approximate(old):
+        stale = [] if indexer is None else segments_to_index(old)
+        is_compact = not stale and not list(segments_to_compact(before))
+        if is_compact and not _lacks_approximate(old):
             return Compaction(len(before), len(before), 0)
         generation = begin_generation(folder, [*old.steps, {"step": "compact"}], resume=resume)
-        manifest = rewrite(generation, ranges, old.manifest, indexer, watch)
+        merger = SegmentMerger(generation, indexer, watch)
+        manifest = merger.rewrite(stale, old.manifest)
+        manifest = merger.rewrite(list(segments_to_compact(manifest.segments)), manifest)
         manifest.save(generation)
         about = keep_model(old, generation)
         limits = Limits(**old.report["limits"])

@@ -12,8 +12,9 @@ from typing import Any
 
 from eqemb.errors import UsageError
 from eqemb.facade.build import finish_generation, ignore_progress, switch_generation
+from eqemb.facade.merging import SegmentMerger
 from eqemb.facade.model import INDEXING, Watch, describe_model
-from eqemb.facade.update import copy_model, rewrite
+from eqemb.facade.update import copy_model
 from eqemb.index.build import INDEXER, segments_to_index
 from eqemb.library.generations import OpenLibrary, require_library
 from eqemb.library.ingest import begin_generation, is_complete, write_lock, write_run
@@ -52,7 +53,8 @@ def use_model(
             return dict(old.report["model"])
         generation = begin_generation(folder, [*old.steps, step], resume=resume)
         watch(INDEXING, "")
-        manifest = rewrite(generation, segments_to_index(old), old.manifest, INDEXER, watch)
+        merger = SegmentMerger(generation, INDEXER, watch)
+        manifest = merger.rewrite(segments_to_index(old), old.manifest)
         replace(manifest, vectors="").save(generation)
         copy_model(place, generation)
         with OpenLibrary(generation / "training", generation) as unfinished:

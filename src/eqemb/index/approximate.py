@@ -42,7 +42,7 @@ LEAST_ROWS = 1_000_000
 MOST_UNCOVERED = 200_000
 #: Up to so many allowed rows are compared exactly.
 FEW_ROWS = 20_000
-FORMAT = "eqemb approximate index"
+ANN_FORMAT = "eqemb approximate index"
 VERSION = 1
 
 Rows = NDArray[np.int64]
@@ -73,7 +73,7 @@ class Header:
     """The number of these queries."""
     files: dict[str, str]
     """The hashes of the files that are read as a whole, and the size of lists.bin."""
-    format: str = FORMAT
+    format: str = ANN_FORMAT
     version: int = VERSION
     seed: int = 0
 
@@ -81,7 +81,7 @@ class Header:
     def load(cls, folder: Path) -> "Header":
         """Read the header of an index; raise ValueError if it is of another kind."""
         found = json.loads((folder / "header.json").read_text("utf-8"))
-        if not isinstance(found, dict) or found.get("format") != FORMAT:
+        if not isinstance(found, dict) or found.get("format") != ANN_FORMAT:
             raise ValueError("header.json is not that of an approximate index")
         if found.get("version") != VERSION:
             raise ValueError(f"its version is {found.get('version')}, not {VERSION}")

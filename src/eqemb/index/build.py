@@ -1,43 +1,48 @@
 """Build the index of a segment from its records, and the vectors of a model for segments.
 
-    equations.npy    for each equation, in order: article, ordinal, type, section, numbered
-    sections.*       postings of stems: the section titles that have them
     types.*          the types by their keys, and the equations of each type
     index.json       the version of the index, and the hashes of the other files
 
-The other files are written by `text`, `structure_writer`, `definitions`, `renderings`,
-`base_vectors`, `windows` and `vectors`. The index of a segment is a pure function of its records.
-Texts are processed in batches, so that memory grows with distinct words and shapes (and by a few
-numbers for each equation). All files are read memory-mapped.
+The other files are written by `equations`, `text`, `structure_writer`, `definitions`, `renderings`,
+`base_vectors`, `windows` and `vectors`. The index of a segment is a pure function of its records;
+that of segments that are merged has the same bytes, and is made from theirs (`merge`). Texts are
+processed in batches, so that memory grows with distinct words and shapes (and by a few numbers for
+each equation). All files are read memory-mapped.
 """
 
 import json
+import logging
 import os
-from collections import Counter
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from eqemb.article import read_tokens
 from eqemb.errors import EqembError
 from eqemb.index.definitions import index_definitions
-from eqemb.index.postings import KeyedPostingsWriter, load_array
+from eqemb.index.equations import index_equations
+from eqemb.index.merge import merge_indexes
+from eqemb.index.merge_arrays import CannotMergeError
+from eqemb.index.merge_parts import number_parts
+from eqemb.index.postings import load_array
 from eqemb.index.renderings import has_renderings, index_renderings, rendering_code
-from eqemb.index.segments import IndexSegments, has_index
-from eqemb.index.stemming import stem
+from eqemb.index.segments import IndexSegment, IndexSegments, has_index
 from eqemb.index.structure_writer import index_structure
 from eqemb.index.text import BM25_K1, index_text
 from eqemb.index.text_index import TextIndex
-from eqemb.index.vectors import mean_vectors, write_segment, write_space
+from eqemb.index.vectors import KnownVectors, mean_vectors, write_segment, write_space
 from eqemb.index.windows import write_windows
 from eqemb.library.database import Records
 from eqemb.library.generations import OpenLibrary
-from eqemb.library.segments import Indexer, segment_folder
+from eqemb.library.segments import Indexer, SegmentIndex, segment_folder
 from eqemb.models.embeddings import Embeddings
 from eqemb.storage.array_file import file_hash
 from eqemb.storage.atomic import new_file, new_folder, sync_folder, write_json
+
+_log = logging.getLogger("eqemb")
 
 #: Raised whenever the files of an index, or what they hold, change.
 INDEX_VERSION = 12
@@ -59,8 +64,36 @@ def build_index(records: Records, folder: Path) -> None:
     finish_index(folder)
 
 
+def merge_index(parts: Sequence[SegmentIndex], records: Records, folder: Path) -> None:
+    """Write the index of the documents of several segments, of which `records` are those left.
+
+    Where a file of a part is damaged, the records are indexed again.
+    """
+    try:
+        for part in parts:
+            _refuse_damage(part.folder)
+        merge_indexes(parts, records, folder)
+        index_windows(folder)
+        finish_index(folder)
+    except CannotMergeError as error:
+        _log.warning("%s: its papers are indexed again", error)
+        shutil.rmtree(folder, ignore_errors=True)
+        build_index(records, folder)
+
+
+def _refuse_damage(folder: Path) -> None:
+    path = damaged_file(folder)
+    if path is not None:
+        raise CannotMergeError(f"{path} is damaged")
+
+
+def is_current(folder: Path) -> bool:
+    """Whether an index is of this version, with formulas that this code rendered."""
+    return bool(index_version(folder) == INDEX_VERSION) and has_renderings(folder)
+
+
 #: Computes the index of a new segment.
-INDEXER = Indexer(f"{INDEX_VERSION} {rendering_code()}", build_index)
+INDEXER = Indexer(f"{INDEX_VERSION} {rendering_code()}", build_index, merge_index, is_current)
 
 
 def index_windows(folder: Path) -> None:
@@ -89,9 +122,7 @@ def segments_to_index(library: OpenLibrary) -> list[range]:
     """
     folders = [segment_folder(library.home, p.name) / "index" for p in library.manifest.segments]
     return [
-        range(place, place + 1)
-        for place, folder in enumerate(folders)
-        if index_version(folder) != INDEX_VERSION or not has_renderings(folder)
+        range(place, place + 1) for place, folder in enumerate(folders) if not is_current(folder)
     ]
 
 
@@ -100,10 +131,12 @@ def build_vectors(
     model: Embeddings,
     segments: IndexSegments,
     watch: Callable[[int, int], object] = lambda _done, _all: None,
+    merged: Mapping[str, Sequence[SegmentIndex]] = MappingProxyType({}),
 ) -> None:
     """Write the vectors of a model for the segments that `folder` has none for.
 
     Weights of words and means are those of the segments that the folder was first made for.
+    `merged` has the indexes that segments were merged from, whose vectors are taken over.
     """
     text = TextIndex(segments)
     if not folder.exists():
@@ -113,13 +146,44 @@ def build_vectors(
     for segment, part in zip(segments, text.parts, strict=True):
         watch(segment.number, len(segments))
         if not (folder / segment.name).exists():
+            known = known_vectors(folder, segment, merged.get(segment.name, ()))
             with new_folder(folder / segment.name) as place:
-                write_segment(folder, place, segment, part, model)
+                write_segment(folder, place, segment, part, model, known)
                 write_version(place)
     if not (folder / "means.npy").exists():
         means = mean_vectors(folder, segments)
         with new_file(folder / "means.npy") as path:
             np.save(path, means)
+
+
+def known_vectors(
+    folder: Path, segment: IndexSegment, parts: Sequence[SegmentIndex]
+) -> KnownVectors:
+    """Return the vectors that the parts of a merged segment have, where they are intact."""
+    places = [folder / part.folder.parent.name for part in parts]
+    intact = [
+        is_current(part.folder)
+        and index_version(place) == INDEX_VERSION
+        and damaged_file(place) is None
+        for part, place in zip(parts, places, strict=True)
+    ]
+    if not any(intact):
+        return KnownVectors()
+    try:
+        numbered = number_parts(parts, segment.equations)
+    except CannotMergeError:
+        return KnownVectors()
+    contexts, types = [], []
+    for part, place, is_intact in zip(numbered, places, intact, strict=True):
+        if is_intact and len(part.live):
+            first = int(part.equations[part.live[0]])
+            rows = range(first, first + len(part.live))
+            contexts.append((rows, place / "contexts.npy", part.live))
+        if is_intact and len(part.new_types):
+            first = int(part.types[part.new_types[0]])
+            rows = range(first, first + len(part.new_types))
+            types.append((rows, place / "types.npy", part.new_types))
+    return KnownVectors(contexts, types)
 
 
 def finish_index(folder: Path) -> None:
@@ -175,32 +239,9 @@ def check_version(folder: Path, library: Path) -> None:
         )
 
 
-def _index_equations(records: Records, folder: Path) -> None:
-    sections: dict[str, int] = {}
-    table = np.fromiter(
-        (
-            value
-            for article, ordinal, kind, section, numbered in records.equation_index()
-            for value in (
-                article,
-                ordinal,
-                kind,
-                sections.setdefault(" ".join(section.split()), len(sections)),
-                -1 if numbered is None else numbered,
-            )
-        ),
-        np.int32,
-    )
-    np.save(folder / "equations.npy", table.reshape(-1, 5))
-    titles = KeyedPostingsWriter(folder, "sections")
-    for title, number in sections.items():
-        titles.add(number, Counter(map(stem, read_tokens(title)[0])))
-    titles.write()
-
-
 #: The parts of an index by name, in the order in which they are written.
 INDEX_PARTS: dict[str, Callable[[Records, Path], None]] = {
-    "equations": _index_equations,
+    "equations": index_equations,
     "text": index_text,
     "structure": index_structure,
     "definitions": index_definitions,

@@ -127,15 +127,6 @@ class _TypeKeys:
         self._lookup = Keys(folder, name)
         self._pointers, self._ids = (load_array(folder, f"{name}.{p}") for p in ("pointers", "ids"))
 
-    @staticmethod
-    def write(folder: Path, name: str, keys: Sequence[Sequence[int]]) -> None:
-        """Write the keys of the types of a segment, in order."""
-        sizes = np.array([len(of_type) for of_type in keys], np.int64)
-        flat = np.array([number for of_type in keys for number in of_type], np.uint64)
-        np.save(folder / f"{name}.ids.npy", flat)
-        np.save(folder / f"{name}.pointers.npy", np.r_[0, np.cumsum(sizes)].astype(np.int64))
-        Keys.write(folder, name, flat, np.repeat(np.arange(len(keys)), sizes))
-
     def of(self, kind: int) -> Array:
         """Return the keys of a type."""
         found: Array = self._ids[self._pointers[kind] : self._pointers[kind + 1]]
@@ -150,5 +141,14 @@ def write_families(
     folder: Path, keys: Sequence[Sequence[int]], near: Sequence[Sequence[int]]
 ) -> None:
     """Write the keys of the types of a segment, in order."""
-    _TypeKeys.write(folder, "families", keys)
-    _TypeKeys.write(folder, "near", near)
+    for name, found in (("families", keys), ("near", near)):
+        sizes = np.array([len(of_type) for of_type in found], np.int64)
+        flat = np.array([number for of_type in found for number in of_type], np.uint64)
+        write_type_keys(folder, name, flat, sizes)
+
+
+def write_type_keys(folder: Path, name: str, keys: Array, sizes: Array) -> None:
+    """Write the keys of types one after the other; `sizes` is how many each type has."""
+    np.save(folder / f"{name}.ids.npy", keys)
+    np.save(folder / f"{name}.pointers.npy", np.r_[0, np.cumsum(sizes)].astype(np.int64))
+    Keys.write(folder, name, keys, np.repeat(np.arange(len(sizes)), sizes))

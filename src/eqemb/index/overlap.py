@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from eqemb.index.postings import Array, KeyedPostings, Postings, hash_texts, load_array
+from eqemb.index.postings import BATCH, Array, KeyedPostings, Postings, hash_texts, load_array
 from eqemb.index.segments import IndexSegment, IndexSegments
 
 _WEIGHT_SCALE = 1 << 16
@@ -57,9 +57,16 @@ class Features:
 
 def count_equations(postings: Postings, equations_per_type: Array) -> Array:
     """Return for each row the number of equations whose types have it."""
-    total = np.r_[0, np.cumsum(equations_per_type[postings.owners])]
-    sizes: Array = total[postings.pointers[1:]] - total[postings.pointers[:-1]]
-    return sizes
+    pointers = postings.pointers
+    total = np.zeros(len(pointers), np.int64)  # of the rows before each
+    at = before = 0
+    for first in range(0, len(postings.owners), BATCH):
+        sums = np.cumsum(equations_per_type[postings.owners[first : first + BATCH]])
+        end = int(np.searchsorted(pointers, first + len(sums), "right"))
+        total[at:end] = before + np.r_[0, sums][pointers[at:end] - first]
+        at, before = end, before + int(sums[-1])
+    total[at:] = before
+    return np.diff(total)
 
 
 def rarity(sizes: Array, count: int) -> Array:

@@ -82,14 +82,34 @@ def index_renderings(records: Records, folder: Path) -> None:
     keys, starts = array("Q"), array("Q", [0])
     known: set[int] = set()
     with (folder / "renderings.bin").open("wb") as file:
-        for latex in records.expanded_latex():
-            _add(file, keys, starts, known, DISPLAY_MATHML, latex)
-            _add(file, keys, starts, known, UNICODE_TEXT, latex)
-        for latex in _inline_formulas(records):
-            _add(file, keys, starts, known, INLINE_MATHML, latex)
+        for kind, latex in _formulas(records):
+            _add(file, keys, starts, known, kind, latex)
     Keys.write(folder, "renderings", np.array(keys, np.uint64))
     np.save(folder / "renderings.starts.npy", np.array(starts, np.int64))
+    write_rendering_code(folder)
+
+
+def write_rendering_code(folder: Path) -> None:
+    """Write which code rendered the formulas of a segment."""
     (folder / "renderings.json").write_text(json.dumps({"code": rendering_code()}), "utf-8")
+
+
+def rendering_keys(records: Records) -> Iterator[int]:
+    """Yield the keys of the renderings of a segment in order; one that occurs again, again."""
+    return (_key(kind, latex) for kind, latex in _formulas(records))
+
+
+def _key(kind: str, latex: str) -> int:
+    return key(f"{kind} {latex}")
+
+
+def _formulas(records: Records) -> Iterator[tuple[str, str]]:
+    """Yield every formula of a segment, and how it is rendered."""
+    for latex in records.expanded_latex():
+        yield DISPLAY_MATHML, latex
+        yield UNICODE_TEXT, latex
+    for latex in _inline_formulas(records):
+        yield INLINE_MATHML, latex
 
 
 def _inline_formulas(records: Records) -> Iterator[str]:
@@ -109,7 +129,7 @@ def _add(
     latex: str,
 ) -> None:
     """Append the rendering of a formula, unless it has been added before."""
-    number = key(f"{kind} {latex}")
+    number = _key(kind, latex)
     if number in known:
         return
     known.add(number)
@@ -141,7 +161,7 @@ class RenderingIndex:
 
     def find(self, kind: str, latex: str) -> str | None:
         """Return the rendering of a formula; None if it is not stored."""
-        number = key(f"{kind} {latex}")
+        number = _key(kind, latex)
         for part in self._parts:
             row = part.keys.find_key(number)
             if row >= 0:

@@ -19,9 +19,10 @@ are added to a library without touching the vectors of others. In a context a wo
 weighs its weight / sqrt(d). Queries need NumPy only.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +42,7 @@ from eqemb.library.database import Records
 from eqemb.library.generations import APPROXIMATE
 from eqemb.models.embeddings import Embeddings
 from eqemb.models.pooling import UnitVectors
+from eqemb.storage.array_file import release
 
 #: Words on each side of an equation whose vectors are its context.
 VECTOR_REACH = 64
@@ -74,21 +76,39 @@ def write_space(folder: Path, model: Embeddings, text: TextIndex) -> None:
     Keys.write(folder, "kinds", hash_texts(units.types))
 
 
+class KnownVectors(NamedTuple):
+    """Vectors of a segment that those which it was merged from have."""
+
+    contexts: Sequence[tuple[range, Path, Array]] = ()
+    """Equations, and the file and the rows of their contexts."""
+    types: Sequence[tuple[range, Path, Array]] = ()
+    """Types, and the file and the rows of their vectors, where these are sums of units."""
+
+
 def write_segment(
-    space: Path, place: Path, segment: IndexSegment, text: TextSegment, model: Embeddings
+    space: Path,
+    place: Path,
+    segment: IndexSegment,
+    text: TextSegment,
+    model: Embeddings,
+    known: KnownVectors = KnownVectors(),  # noqa: B008 - it cannot be changed
 ) -> None:
-    """Write the vectors of a segment into `place`; `space` is what `write_space` wrote."""
+    """Write the vectors of a segment into `place`; `space` is what `write_space` wrote.
+
+    Those that are known are copied. They are the same vectors, since each depends on its equation
+    and the words around it alone.
+    """
     words = _WordVectors(space)
     rows = words.find(text.word_keys)
 
     def contexts(part: range) -> Floats:
         return words.contexts(text, rows, part)
 
-    _write(place / "contexts.npy", contexts, len(segment), words.dim)
+    _write(place / "contexts.npy", contexts, len(segment), words.dim, known.contexts)
     if "alpha_equations" in model.arrays:
         np.save(place / "equations.npy", _equation_rows(segment.records, model))
     if "alpha_units" in model.arrays:
-        _write_types_by_units(place, segment.records, _UnitVectors(space))
+        _write_types_by_units(place, segment.records, _UnitVectors(space), known.types)
     elif "alpha_equations" in model.arrays:
         _write_types_by_equations(place, model)
 
@@ -137,15 +157,21 @@ def _equation_rows(records: Records, model: Embeddings) -> NDArray[np.int64]:
     return found
 
 
-def _write_types_by_units(place: Path, records: Records, units: "_UnitVectors") -> None:
+def _write_types_by_units(
+    place: Path,
+    records: Records,
+    units: "_UnitVectors",
+    known: Sequence[tuple[range, Path, Array]] = (),
+) -> None:
     """Write the vector of each type as the sum of its units."""
-    rows, types = units.find_all(records.unit_names()), records.types()
+    rows = units.find_all(records.unit_names())
 
     def vectors(part: range) -> Floats:
-        bags = (np.frombuffer(next(types)[2], np.int32) for _ in part)
+        blobs = records.type_units(part)
+        bags = (np.frombuffer(blobs[kind], np.int32) for kind in part)
         return normalise(np.stack([units.sum(rows[bag]) for bag in bags]))
 
-    _write(place / "types.npy", vectors, records.type_count(), units.dim)
+    _write(place / "types.npy", vectors, records.type_count(), units.dim, known)
 
 
 def _write_types_by_equations(place: Path, model: Embeddings) -> None:
@@ -159,16 +185,40 @@ def _write_types_by_equations(place: Path, model: Embeddings) -> None:
     _write(place / "types.npy", vectors, len(rows), alpha.shape[1])
 
 
-def _write(path: Path, make: Callable[[range], Floats], count: int, dim: int) -> None:
-    """Write rows of vectors in batches."""
+def _write(
+    path: Path,
+    make: Callable[[range], Floats],
+    count: int,
+    dim: int,
+    known: Sequence[tuple[range, Path, Array]] = (),
+) -> None:
+    """Write rows of vectors in batches; those that are known, in order, are copied."""
     if not count:
         np.save(path, np.empty((0, dim), np.float32))
         return
     out = create_array(path, np.float32, (count, dim))
-    for at in range(0, count, _ROWS_AT_ONCE):
-        part = range(at, min(count, at + _ROWS_AT_ONCE))
-        out[part.start : part.stop] = make(part)
+    done = 0
+    for copied, source, rows in known:
+        _make(out, make, range(done, copied.start))
+        vectors = np.load(source, mmap_mode="r")
+        for part in _batches(copied):
+            first, last = part.start - copied.start, part.stop - copied.start
+            out[part.start : part.stop] = vectors[rows[first:last]]
+            release(out, vectors)
+        done = copied.stop
+    _make(out, make, range(done, count))
     out.flush()
+
+
+def _make(out: Array, make: Callable[[range], Floats], rows: range) -> None:
+    for part in _batches(rows):
+        out[part.start : part.stop] = make(part)
+
+
+def _batches(rows: range) -> Iterator[range]:
+    """Cut a range into pieces of at most `_ROWS_AT_ONCE`."""
+    for at in range(rows.start, rows.stop, _ROWS_AT_ONCE):
+        yield range(at, min(rows.stop, at + _ROWS_AT_ONCE))
 
 
 # ------------------------------------------------------------ reading

@@ -195,7 +195,7 @@ def rewrite_segments(
                 if count % _COMMIT_AFTER == 0:
                     writer.commit()
                     watch(count)
-        writer.finish()
+        writer.finish(old if len(writer.segments) == before else ())
     return writer.segments[before:]
 
 

@@ -2,6 +2,7 @@
 
     sketch(words)                       the sampled hashes of a document's runs
     write_sketches(folder, sketches)    the sketches of a segment, sorted for lookup
+    merge_sketches(folder, parts)       the sketches of several segments as those of one
     Sketches(folder, live)              opens them, memory-mapped, without removed documents
     near_pairs(new, earlier)            the pairs that a new segment adds
     followers(segments, removed)        the documents whose pairs change by a removal
@@ -17,13 +18,14 @@ connected by a chain of pairs.
 
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eqemb.storage.array_file import map_arrays, write_arrays
+from eqemb.storage.array_file import create_arrays, map_arrays, release, write_arrays
 
 Hashes = NDArray[np.uint64]
 Integers = NDArray[np.int64]
@@ -92,6 +94,45 @@ def write_sketches(folder: Path, sketches: Iterable[Hashes]) -> None:
     write_arrays(folder / _FILE, arrays)
 
 
+def merge_sketches(folder: Path, parts: "Sequence[Sketches]") -> None:
+    """Write the sketches of the live documents of several segments, in order.
+
+    The file is that of `write_sketches`. Hashes are merged a range of values at a time, so that
+    memory does not grow with the segments.
+    """
+    lives = [part.live for part in parts]
+    sizes = np.concatenate([part.sizes[live] for part, live in zip(parts, lives, strict=True)])
+    count = int(sizes[sizes >= _FEWEST].sum(dtype=np.int64))
+    kinds = {"hashes": (np.uint64, count), "documents": (np.int32, count)}
+    kinds["sizes"] = (np.int32, len(sizes))
+    out = create_arrays(
+        folder / _FILE, {name: (np.dtype(kind), (size,)) for name, (kind, size) in kinds.items()}
+    )
+    out["sizes"][:] = sizes
+    numbers = np.cumsum(np.concatenate([np.zeros(0, bool), *lives])) - 1
+    firsts = np.cumsum([0, *map(len, lives)])
+    at = 0
+    for low, high in pairwise(_hash_ranges(count)):
+        hashes, documents = [np.empty(0, np.uint64)], [np.empty(0, np.int64)]
+        for part, live, first in zip(parts, lives, firsts.tolist(), strict=False):
+            found, of = part.between(low, high)
+            is_live = live[of]
+            hashes.append(found[is_live])
+            documents.append(numbers[first:][of[is_live]])
+        joined = np.concatenate(hashes)
+        order = np.argsort(joined, kind="stable")
+        out["hashes"][at : at + len(order)] = joined[order]
+        out["documents"][at : at + len(order)] = np.concatenate(documents)[order]
+        at += len(order)
+        release(*out.values(), *(part.hashes for part in parts))
+
+
+def _hash_ranges(count: int) -> list[int]:
+    """Return the bounds of ranges that have about `_CHUNK_SIZE` of so many hashes each."""
+    ranges = count // _CHUNK_SIZE + 1
+    return [number * (1 << 64) // ranges for number in range(ranges + 1)]
+
+
 class Sketches:
     """The sketches of a segment, memory-mapped.
 
@@ -112,6 +153,21 @@ class Sketches:
     def __len__(self) -> int:
         """Return the number of documents, live and removed."""
         return len(self.sizes)
+
+    @property
+    def live(self) -> Documents:
+        """Which documents are not removed."""
+        return np.ones(len(self), bool) if self._live is None else self._live
+
+    def between(self, low: int, high: int) -> tuple[Hashes, NDArray[np.int32]]:
+        """Return the hashes from `low` up to `high`, sorted, and the document of each."""
+        start, stop = (
+            len(self.hashes)
+            if bound >= 1 << 64
+            else int(self.hashes.searchsorted(np.uint64(bound)))
+            for bound in (low, high)
+        )
+        return self.hashes[start:stop], self.documents[start:stop]
 
     def chunks(self) -> Iterator[tuple[Hashes, NDArray[np.int32]]]:
         """Yield the hashes of live documents in order, and the document of each.

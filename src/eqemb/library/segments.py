@@ -13,7 +13,7 @@ import hashlib
 import itertools
 import json
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple, Protocol, Self
@@ -23,13 +23,23 @@ from numpy.typing import NDArray
 
 from eqemb.errors import EqembError
 from eqemb.library.database import LibraryRecords, Records, open_records
-from eqemb.library.near_duplicates import Sketches, followers, near_pairs, write_sketches
+from eqemb.library.near_duplicates import (
+    Sketches,
+    followers,
+    merge_sketches,
+    near_pairs,
+    write_sketches,
+)
 from eqemb.library.rows import Record
 from eqemb.library.summary import summarise
 from eqemb.storage.atomic import load_json, sync_folder, sync_tree, to_json, write_atomically
 
-#: Documents of a segment. Memory for building grows with this, not with the library.
+#: Documents of a segment that is read. Memory for building grows with this, not with the library.
 SEGMENT_DOCUMENTS = 1_000
+#: Documents of a segment that others are merged into. A query looks into every segment, so that it
+#: takes longer the more there are: 300,000 papers are ten of this size. One of them is merged in
+#: minutes, which an addition may have to wait for, and with less than 2 GB of memory.
+LARGE_SEGMENT_DOCUMENTS = 32_000
 #: This many neighbouring segments of about one size are merged when papers are added.
 MERGED_AT_ONCE = 8
 _NAME_LENGTH = 16
@@ -171,6 +181,16 @@ def _mask(count: int, members: Iterable[int]) -> NDArray[np.bool_]:
 # ---------------------------------------------------------------- writing
 
 
+class SegmentIndex(NamedTuple):
+    """The index of a segment that is merged with others."""
+
+    folder: Path
+    documents: int
+    """The number of documents, including removed ones."""
+    removed: tuple[int, ...] = ()
+    """The numbers of the removed documents."""
+
+
 class Indexer(NamedTuple):
     """Computes the index of a segment."""
 
@@ -178,6 +198,10 @@ class Indexer(NamedTuple):
     """Equal for the same records where the index is the same; part of the name of a segment."""
     build: Callable[[Records, Path], None]
     """Given the records of the segment, and the folder for its index."""
+    merge: Callable[[Sequence[SegmentIndex], Records, Path], None] | None = None
+    """The same, given the indexes of the segments that the documents are from."""
+    can_merge: Callable[[Path], bool] = lambda _folder: False
+    """Whether an index is of this version, so that it can be merged."""
 
 
 #: What a `SegmentWriter` is called: for papers that are read, and for segments that are merged.
@@ -200,17 +224,54 @@ def remove_unlisted(generation: Path) -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def complete_segment(folder: Path, indexer: Indexer | None) -> Segment:
-    """Write what a segment has besides its records, and make it durable; return the segment."""
+class SegmentPart(NamedTuple):
+    """A segment whose documents are merged with those of others."""
+
+    folder: Path
+    segment: Segment
+
+    @classmethod
+    def of(cls, home: Path, segment: Segment) -> Self:
+        """Return a segment of the library at `home`."""
+        return cls(segment_folder(home, segment.name), segment)
+
+    @property
+    def own_index(self) -> SegmentIndex:
+        """Its index."""
+        return SegmentIndex(self.folder / "index", self.segment.documents, self.segment.removed)
+
+
+def complete_segment(
+    folder: Path, indexer: Indexer | None, merged: Sequence[SegmentPart] = ()
+) -> Segment:
+    """Write what a segment has besides its records, and make it durable; return the segment.
+
+    `merged` are the segments that its documents are from, if what was computed for them is merged.
+    """
     with contextlib.closing(Records(folder / "records.sqlite")) as records:
         segment = Segment(_segment_name(records, indexer), records.documents)
-        write_sketches(folder, (np.frombuffer(data, np.uint64) for data in records.sketches()))
+        if merged:
+            merge_sketches(
+                folder, [Sketches(part.folder, part.segment.live_mask) for part in merged]
+            )
+        else:
+            write_sketches(folder, (np.frombuffer(data, np.uint64) for data in records.sketches()))
         write_atomically(folder / "summary.json", json.dumps(summarise(records)))
         if indexer is not None:
             shutil.rmtree(folder / "index", ignore_errors=True)
-            indexer.build(records, folder / "index")
+            _write_index(folder / "index", indexer, records, [part.own_index for part in merged])
     sync_tree(folder)
     return segment
+
+
+def _write_index(
+    folder: Path, indexer: Indexer, records: Records, parts: Sequence[SegmentIndex]
+) -> None:
+    """Write the index of a segment: from those of its parts if that is possible."""
+    if parts and indexer.merge is not None and all(indexer.can_merge(p.folder) for p in parts):
+        indexer.merge(parts, records, folder)
+    else:
+        indexer.build(records, folder)
 
 
 def _segment_name(records: Records, indexer: Indexer | None) -> str:
@@ -247,7 +308,7 @@ class SegmentWriter:
         *,
         announce: Callable[[int], object] = lambda _number: None,
     ) -> None:
-        """Without an indexer, segments have no index.
+        """Without an indexer, segments have no index. Those that are merged may be large.
 
         `announce` is called with the number of a segment, from 1, when its documents are complete
         and the caller has to wait for its index.
@@ -260,6 +321,7 @@ class SegmentWriter:
         """Completes full segments; without one, this process does."""
         self._listed = dict(self._read_list())
         self._pending = set(self._find_pending())
+        self._limit = LARGE_SEGMENT_DOCUMENTS if name == MERGED else SEGMENT_DOCUMENTS
         self._records: Records | None = None
 
     def _read_list(self) -> Iterator[tuple[int, Segment]]:
@@ -320,7 +382,7 @@ class SegmentWriter:
 
     def add(self, record: Record) -> None:
         """Write the next record; a segment that is full is finished."""
-        if self._open().documents >= SEGMENT_DOCUMENTS:
+        if self._open().documents >= self._limit:
             if self.completer is None:
                 self.finish()
             else:
@@ -332,12 +394,16 @@ class SegmentWriter:
         if self._records is not None:
             self._records.commit()
 
-    def finish(self) -> None:
-        """Finish the segment that is being written, if it has any document, and all others."""
+    def finish(self, merged: Sequence[Segment] = ()) -> None:
+        """Finish the segment that is being written, if it has any document, and all others.
+
+        `merged` are the segments that its documents are from: what was computed for them is merged.
+        """
         if self._open().documents:
             self._announce(self._number + 1)
             self._close_records()
-            segment = complete_segment(self._work, self.indexer)
+            parts = [SegmentPart.of(self.home, part) for part in merged]
+            segment = complete_segment(self._work, self.indexer, parts)
             self.adopt(self._number, self._work, segment)
         else:
             self.discard()
@@ -411,49 +477,3 @@ def _counts(records: Records) -> tuple[int, int, int]:
     """Return the numbers of documents, equations and skipped sources."""
     equations = sum(records.numbering_counts().values())
     return records.count(), equations, records.status_counts().get("skipped", 0)
-
-
-# ---------------------------------------------------------------- which segments to merge
-
-
-def segments_to_merge(segments: tuple[Segment, ...]) -> range | None:
-    """Return the places of the segments that an addition should merge; None for none.
-
-    Of the last segments, those of one size class are merged when there are `MERGED_AT_ONCE` of
-    them, so that a document is copied a few times at most, however often papers are added. If they
-    do not fit into one segment, the first ones that do are merged.
-    """
-    size = MERGED_AT_ONCE
-    while size < SEGMENT_DOCUMENTS:
-        first = len(segments)
-        while first and segments[first - 1].live < size:
-            first -= 1
-        last = [part.live for part in segments[first:]]
-        of_class = sum(live * MERGED_AT_ONCE >= size for live in last)
-        if of_class >= MERGED_AT_ONCE and (places := _first_that_fit(last)) is not None:
-            return range(first + places.start, first + places.stop)
-        size *= MERGED_AT_ONCE
-    return None
-
-
-def _first_that_fit(sizes: list[int]) -> range | None:
-    """Return the places of the first neighbours that fit into a segment; None if no two do."""
-    for start in range(len(sizes) - 1):
-        stop, total = start, 0
-        while stop < len(sizes) and total + sizes[stop] <= SEGMENT_DOCUMENTS:
-            total += sizes[stop]
-            stop += 1
-        if stop - start > 1:
-            return range(start, stop)
-    return None
-
-
-def segments_to_compact(segments: tuple[Segment, ...]) -> Iterator[range]:
-    """Yield neighbours that fit into one segment, and segments with removed documents."""
-    first, total = 0, 0
-    for place, part in enumerate((*segments, Segment("", SEGMENT_DOCUMENTS + 1))):
-        if place > first and total + part.live > SEGMENT_DOCUMENTS:
-            if place - first > 1 or segments[first].removed:
-                yield range(first, place)
-            first, total = place, 0
-        total += part.live

@@ -51,9 +51,9 @@ T = TypeVar("T")
 SAMPLE_PAPERS = 100
 SAMPLE_SHARES = (0.25, 0.5, 1.0)
 _FEWEST_PAPERS = 8  # papers of a sample
-_QUERIES = 10  # of each kind
+_TIMED_QUERIES = 10  # of each kind
 _PAIRED = (1, 2, 4)  # segments in which near-duplicates of another are looked for
-_SEED = 1
+_SAMPLE_SEED = 1
 
 
 def measure(
@@ -102,7 +102,7 @@ def sample_papers(paths: Iterable[str | Path], count: int) -> tuple[list[Path], 
             f" own, a measurement needs at least {_FEWEST_PAPERS}: give a folder of papers, and"
             " unpack archives of many"
         )
-    chosen = random.Random(_SEED).sample(papers, min(count, len(papers)))
+    chosen = random.Random(_SAMPLE_SEED).sample(papers, min(count, len(papers)))
     return chosen, Path(os.path.commonpath([path.parent for path in chosen]))
 
 
@@ -250,12 +250,12 @@ def _ask(library: str) -> dict[str, float]:
     """Ask for the words around equations and for the equations, twice; the second time counts."""
     with Library.open(library) as opened:
         words, formulas = [], []
-        for article in itertools.islice(opened.articles(), 4 * _QUERIES):
+        for article in itertools.islice(opened.articles(), 4 * _TIMED_QUERIES):
             for equation in article.equations[:1]:
                 plain = [word for word in equation.context.split() if word.isalpha()]
                 words.append(" ".join(sorted(set(plain), key=len)[-3:]))
                 formulas.append(equation.expanded)
-        asked = {"words": words[:_QUERIES], "equation": formulas[:_QUERIES]}
+        asked = {"words": words[:_TIMED_QUERIES], "equation": formulas[:_TIMED_QUERIES]}
         found: dict[str, float] = {}
         for _ in range(2):
             for name, queries in asked.items():
@@ -282,7 +282,7 @@ def measure_pairs(work: Path, size: Size) -> dict[str, float]:
     run of words in four is sampled.
     """
     hashes = max(16, size.words // size.papers // 4)
-    dice = np.random.default_rng(_SEED)
+    dice = np.random.default_rng(_SAMPLE_SEED)
     parts = []
     for number in range(max(_PAIRED) + 1):
         place = work / f"sketches-{number}"

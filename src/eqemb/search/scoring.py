@@ -46,7 +46,7 @@ from eqemb.search.filtering import allowed_equations
 from eqemb.search.hits import HitReader
 from eqemb.search.paper import NO_MODEL, PaperRanking
 from eqemb.search.query import Filters, WordQuery
-from eqemb.search.selection import Selection
+from eqemb.search.selection import CandidateSelection
 from eqemb.search.strength import (
     equation_evidence,
     strength_of_equation,
@@ -97,7 +97,7 @@ class Scoring:
         self.base = BaseVectors(segments)
         self.definitions = DefinitionIndex(segments)
         self.hits = HitReader(segments, self.structure, records, self.definitions)
-        self._selection = Selection(segments, self.text)
+        self._selection = CandidateSelection(segments, self.text)
 
     @cached_property
     def vectors(self) -> VectorSpace | None:

@@ -38,7 +38,7 @@ Mask = NDArray[np.bool_]
 Scores = NDArray[np.float32]
 
 
-class Selection:
+class CandidateSelection:
     """Finds candidates in an index. Iterators are not used up where every equation is scored."""
 
     def __init__(self, segments: IndexSegments, text: TextIndex) -> None:

@@ -5,6 +5,8 @@ The caller decides what a hash covers: arrays and settings, never times, paths o
 
 import hashlib
 import json
+import math
+import mmap
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -54,27 +56,66 @@ def write_arrays(path: Path, arrays: Arrays, metadata: Any = None) -> None:
 
     This order, and a header padded to a multiple of 64 bytes, align every array to its type.
     """
-    header: dict[str, Any] = {}
-    if metadata is not None:  # safetensors allows strings only
-        header["__metadata__"] = {"json": json.dumps(metadata, ensure_ascii=False)}
-    at = 0
-    order = sorted(arrays, key=lambda name: (-arrays[name].itemsize, name))
-    for name in order:
-        array = arrays[name]
-        header[name] = {
-            "dtype": _DTYPE_CODES[array.dtype],
-            "shape": list(array.shape),
-            "data_offsets": [at, at + array.nbytes],
-        }
-        at += array.nbytes
-    text = json.dumps(header).encode()
-    text += b" " * (-(len(text) + 8) % 64)
+    kinds = {name: (array.dtype, array.shape) for name, array in arrays.items()}
+    text, order = _make_header(kinds, metadata)
     with path.open("wb") as file:
-        file.write(len(text).to_bytes(8, "little") + text)
+        file.write(text)
         for name in order:
             file.write(_bytes(arrays[name]))
         file.flush()
         os.fsync(file.fileno())
+
+
+def create_arrays(
+    path: Path, kinds: "Mapping[str, tuple[np.dtype[Any], tuple[int, ...]]]"
+) -> dict[str, NDArray[Any]]:
+    """Create the file that `write_arrays` writes, with arrays of zeros that the caller fills."""
+    text, order = _make_header(kinds)
+    sizes = [kinds[name][0].itemsize * math.prod(kinds[name][1]) for name in order]
+    ends = np.cumsum([len(text), *sizes]).tolist()
+    with path.open("wb") as file:
+        file.write(text)
+        if hasattr(os, "posix_fallocate"):  # a full disk fails here
+            os.posix_fallocate(file.fileno(), 0, ends[-1])
+        file.truncate(ends[-1])
+    data = np.memmap(path, np.uint8, mode="r+")
+    return {
+        name: data[first:last].view(kinds[name][0]).reshape(kinds[name][1])
+        for name, first, last in zip(order, ends[:-1], ends[1:], strict=True)
+    }
+
+
+def release(*arrays: NDArray[Any]) -> None:
+    """Give the pages of mapped arrays back to the system; what was written stays in the file."""
+    for array in arrays:
+        owner: Any = array
+        while isinstance(owner, np.ndarray):
+            owner = owner.base
+        if isinstance(owner, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+            owner.madvise(mmap.MADV_DONTNEED)
+
+
+def _make_header(
+    kinds: "Mapping[str, tuple[np.dtype[Any], tuple[int, ...]]]", metadata: Any = None
+) -> tuple[bytes, list[str]]:
+    """Return the start of a safetensors file, and the names of its arrays in order."""
+    header: dict[str, Any] = {}
+    if metadata is not None:  # safetensors allows strings only
+        header["__metadata__"] = {"json": json.dumps(metadata, ensure_ascii=False)}
+    at = 0
+    order = sorted(kinds, key=lambda name: (-kinds[name][0].itemsize, name))
+    for name in order:
+        dtype, shape = kinds[name]
+        size = dtype.itemsize * math.prod(shape)
+        header[name] = {
+            "dtype": _DTYPE_CODES[dtype],
+            "shape": list(shape),
+            "data_offsets": [at, at + size],
+        }
+        at += size
+    text = json.dumps(header).encode()
+    text += b" " * (-(len(text) + 8) % 64)
+    return len(text).to_bytes(8, "little") + text, order
 
 
 def _header(path: Path) -> tuple[NDArray[np.uint8], int, dict[str, Any]]:

@@ -111,10 +111,10 @@ class IndexQueries(Connection):
         )
         return ((name, group, title, count) for name, group, title, count in self.rows(query))
 
-    def expanded_latex(self) -> list[str]:
-        """The LaTeX of all equations with macros expanded, in order."""
+    def expanded_latex(self) -> Iterator[str]:
+        """Yield the LaTeX of all equations with macros expanded, in order."""
         query = "SELECT expanded FROM equations ORDER BY article, ordinal"
-        return [latex for (latex,) in self.rows(query)]
+        return (latex for (latex,) in self.rows(query))
 
     def titles(self) -> list[str]:
         """The titles of all articles."""

@@ -59,8 +59,8 @@ from eqemb.index.stemming import STOP_STEMS
 from eqemb.index.text_index import TextIndex
 from eqemb.storage.atomic import write_atomically
 
-#: Sizes of our windows that are tried, as powers of two.
-TRIED_BITS = (8, 9, 10, 11, 12)
+#: Sizes of our windows that are tried besides the usual one, as powers of two.
+TRIED_BITS = (8, 9, 11, 12)
 #: Sums that differ by less are equal.
 TOLERANCE = 1e-5
 

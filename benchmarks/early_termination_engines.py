@@ -28,7 +28,10 @@ COUNTS = (10, 2000)
 #: Settings of Seismic: postings that are kept of a stem on average (3,500 is its default, and a
 #: list has at most 1.5 times as many), and heap factors: with smaller ones fewer blocks of a list
 #: are skipped, with 0 none.
-KEPT_POSTINGS, HEAP_FACTORS = (3_500, 14_000, 100_000), (0.0, 0.4, 0.7, 0.9)
+KEPT_POSTINGS, HEAP_FACTORS = (3_500, 14_000, 60_000), (0.0, 0.4, 0.7, 0.9)
+#: The share of a list's equations that become centres of clusters, Seismic's default; but no more
+#: than so many on average, because the time to build grows with the square.
+CENTROID_FRACTION, MAX_CENTROIDS = 0.1, 600
 #: Equations that are added to a rival at a time.
 CHUNK = 50_000
 
@@ -210,7 +213,11 @@ def build_seismic(
     for first, pointers, stems, impacts in vectors.chunks():
         names = [str(first + row) for row in range(len(pointers) - 1)]
         data.add_documents_by_id(names, stems.astype(np.int64), impacts, pointers)
-    index = seismic.SeismicIndexLV.build_from_dataset(data, n_postings=kept)
+    index = seismic.SeismicIndexLV.build_from_dataset(
+        data,
+        n_postings=kept,
+        centroid_fraction=min(CENTROID_FRACTION, MAX_CENTROIDS / kept),
+    )
     seconds = time.process_time() - start
     index.save(str(folder / "seismic"))
     size = folder_size(folder)

@@ -2,10 +2,12 @@
 
     python benchmarks/ten_million.py make LIBRARY FOLDER                 10 parts of 65 copies
     python benchmarks/ten_million.py make LIBRARY FOLDER --parts 2 --copies 7
+    python benchmarks/ten_million.py index FOLDER
     python benchmarks/ten_million.py measure FOLDER [--out results/ten_million.json]
 
-LIBRARY has one segment and a model (`eqemb compact` joins segments). FOLDER is no library: only
-`tiled_records.open_tiled` opens it, for `eqemb.search.engine.Search`.
+`index` writes what a large library has besides: windows of words, and approximate indexes of
+vectors. LIBRARY has one segment and a model (`eqemb compact` joins segments). FOLDER is no library:
+only `tiled_records.open_tiled` opens it, for `eqemb.search.engine.Search`.
 
 **What is real**: the files of an index and their format; lengths of posting lists and contexts
 relative to the number of equations; how words, units, shapes, symbols and definitions occur
@@ -70,7 +72,10 @@ from tiling import make_tiled
 
 from eqemb.corpus.vocabulary import STOP_WORDS
 from eqemb.facade.library import Library
+from eqemb.index.approximate_build import update_approximate
+from eqemb.index.build import index_windows
 from eqemb.index.text_index import TextIndex
+from eqemb.index.vectors import VectorSpace
 from eqemb.search.engine import Search
 from eqemb.search.results import Answer
 
@@ -153,12 +158,9 @@ def draw_queries(base: Path, count: int) -> dict[str, list[str]]:
 # ------------------------------------------------------------ measuring, in a process of its own
 
 
-def set_exhaustive(search: Search, *, exhaustive: bool) -> bool:
-    """Turn the selection of candidates off or on; return whether this version has one."""
-    if not hasattr(search, "exhaustive"):
-        return False
-    search.exhaustive = exhaustive
-    return True
+def set_exhaustive(search: Search, *, exhaustive: bool) -> None:
+    """Turn the selection of candidates off or on."""
+    search.segments.is_large = not exhaustive
 
 
 def memory() -> dict[str, float]:
@@ -193,8 +195,8 @@ def run_queries(folder: Path, asked: dict[str, list[str]], *, exhaustive: bool) 
     """Time all queries in this process."""
     start = time.perf_counter()
     search = Search(*open_tiled(folder))
+    set_exhaustive(search, exhaustive=exhaustive)
     found: dict[str, Any] = {
-        "has selection": set_exhaustive(search, exhaustive=exhaustive),
         "equations": search.segments.equation_count,
         "open": time.perf_counter() - start,
         "memory": {"opened": memory()},
@@ -318,12 +320,30 @@ def measure(folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
         name = "one core" if cores == 1 else f"{cores} cores"
         run = in_process(["run", str(folder), *options], asked, cores)
         report["runs"][name + ", exhaustive" * arguments.exhaustive] = run
-    if arguments.agreement and run["has selection"]:
+    if arguments.agreement:
         count = ["--agreement", str(arguments.agreement)]
         report["agreement"] = in_process(["compare", str(folder), *count], asked, 2)
-    elif arguments.agreement:
-        print("no candidate selection in this version: agreement is not measured", file=sys.stderr)
     return report
+
+
+def add_indexes(folder: Path) -> None:
+    """Write what only large libraries have: windows of words, and approximate indexes."""
+    made = json.loads((folder / "made.json").read_text("utf-8"))
+    stages, start = {}, time.process_time()
+    for part in sorted((folder / "parts").iterdir()):
+        index_windows(part)
+    stages["windows"] = time.process_time() - start
+    _, segments, vectors = open_tiled(folder)
+
+    def watch(stage: str, state: str) -> None:
+        print(f"{stage}: {state}", file=sys.stderr)
+
+    start = time.process_time()
+    update_approximate(VectorSpace(segments, vectors), watch)
+    stages["approximate indexes"] = time.process_time() - start
+    made["large"] = {"CPU seconds": stages, "peak MB": memory()["peak"]}
+    (folder / "made.json").write_text(json.dumps(made, indent=1), "utf-8")
+    print(json.dumps(made["large"]))
 
 
 def main() -> None:
@@ -335,6 +355,9 @@ def main() -> None:
     maker.add_argument("folder", type=Path)
     maker.add_argument("--parts", type=int, default=10)
     maker.add_argument("--copies", type=int, default=65, help="copies of the library in a part")
+    commands.add_parser("index", help="add what large libraries have").add_argument(
+        "folder", type=Path
+    )
     for name in ("measure", "run", "compare"):
         other = commands.add_parser(name)
         other.add_argument("folder", type=Path)
@@ -346,6 +369,8 @@ def main() -> None:
     asked = parser.parse_args()
     if asked.command == "make":
         make_tiled(asked.library, asked.folder, asked.parts, asked.copies)
+    elif asked.command == "index":
+        add_indexes(asked.folder)
     elif asked.command == "run":
         queries = json.load(sys.stdin)
         print(json.dumps(run_queries(asked.folder, queries, exhaustive=asked.exhaustive)))

@@ -21,7 +21,10 @@ from eqemb.library.generations import OpenLibrary
 from eqemb.library.segments import Segment, segment_folder
 
 #: Equations from which a library is large: a query then scores a selection of them (`candidates`).
-LARGE_FROM = 1_000_000
+#: Median CPU milliseconds of an answer, all scored and candidates (`benchmarks/ten_million.py`, n =
+#: 25): for words 13 and 6 at 107,772 equations, 152 and 43 at 1,000,740; for formulas 18 and 15, 68
+#: and 19. Up to here an answer that is exact takes less than a tenth of a second.
+LARGE_FROM = 500_000
 
 Mask = NDArray[np.bool_]
 

@@ -200,10 +200,9 @@ def test_agreement_compares_two_searches(folder: Path, monkeypatch: pytest.Monke
 
     def ask(search: Search, _kind: str, query: str) -> Answer:
         found = search.search_words(query, by="words")
-        hits = found.hits if vars(search)["exhaustive"] else found.hits[: len(found.hits) // 2]
+        hits = found.hits[: len(found.hits) // 2] if search.segments.is_large else found.hits
         return replace(found, hits=hits)
 
-    monkeypatch.setattr(Search, "exhaustive", False, raising=False)
     monkeypatch.setattr(ten_million, "ask", ask)
     found = ten_million.compare(folder, {"search": ["cosine", "cosine"]}, 2)["search"]
     assert found["agreement of the first ten"] == 0.5

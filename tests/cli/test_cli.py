@@ -77,7 +77,7 @@ def test_read_prints_one_object(run: Run, tmp_path: Path) -> None:
     found = json.loads(done.out)
     assert done.out.count("\n") == 1
     assert list(found) == [
-        *("articles", "partial", "skipped", "equations", "words", "seconds", "sha256")
+        *("articles", "partial", "skipped", "left_out", "equations", "words", "seconds", "sha256")
     ]
     assert found["equations"] == {"numbered": 2, "unnumbered": 0, "lost": 0}
     assert (found["articles"], found["partial"], found["skipped"]) == (2, 0, 1)

@@ -63,7 +63,7 @@ CALLS = {
     "mcp": "mcp L --http 127.0.0.1:0",
     "map": "map L",
 }
-WITHOUT_LIBRARY = {"build", "read", "fetch", "demo", "units"}
+WITHOUT_LIBRARY = {"build", "read", "fetch", "demo", "units", "plan"}
 POSIX = pytest.mark.skipif(os.name != "posix", reason="signals and rights of POSIX")
 
 

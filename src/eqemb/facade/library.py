@@ -445,6 +445,16 @@ class Library(IndexedLibrary):
         self.equation(right)
         return explain(self.engine, left, right)
 
+    # ------------------------------------------------------------ libraries in parts
+
+    def begin_request(self) -> None:
+        """Prepare for the questions of another request (see `facade.parts`)."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the answers since `begin_request` are those of the whole library."""
+        return True
+
     # ------------------------------------------------------------ internals
 
     @cached_property

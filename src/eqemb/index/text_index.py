@@ -56,6 +56,15 @@ class Term(NamedTuple):
         return float(self.impacts[at]) / (BM25_K1 + 1) if found else 0.0
 
 
+class Ways(NamedTuple):
+    """How a library may write a word of a query."""
+
+    phrases: tuple[Phrase, ...]
+    """Its spellings, joined with its neighbours or not, and what it stands for."""
+    acronym: str | None = None
+    """The stem of the acronym of a phrase that the word is in."""
+
+
 class TextIndex:
     """The text of all segments; equations are numbered as in the library, stems are texts."""
 
@@ -78,9 +87,13 @@ class TextIndex:
     def _count(self, root: str) -> int:
         """Return the number of equations that have a stem."""
         number = key(root)
+        if (whole := self._segments.statistics) is not None:
+            return int(whole.sizes("stems", np.array([number], np.uint64))[0])
         return sum(part.count(number) for part in self.parts)
 
     def _counts(self, keys: Array) -> Array:
+        if (whole := self._segments.statistics) is not None:
+            return whole.sizes("stems", keys)
         total = np.zeros(len(keys), np.int64)
         for part in self.parts:
             total += part.counts(part.find_stems(keys))
@@ -89,6 +102,10 @@ class TextIndex:
     def idf(self, root: str) -> float:
         """Return the inverse document frequency of a stem, where documents are equations."""
         return float(self._idf(self.count(root)))
+
+    def idf_of(self, count: int) -> float:
+        """Return the inverse document frequency of what so many equations have."""
+        return float(self._idf(count))
 
     def _idf(self, counts: Any) -> Any:
         return np.log1p((self._segments.live_count - counts + 0.5) / (counts + 0.5))
@@ -146,6 +163,14 @@ class TextIndex:
         dash, which are two words. Likewise *cross* and *entropy*, consecutive in the query, both
         match *cross-entropy*.
         """
+        matches = {word: self._match_ways(ways) for word, ways in self.ways(words).items()}
+        matches = {word: found for word, found in matches.items() if len(found[0])}
+        idfs = {word: float(self._idf(len(owners))) for word, (owners, _) in matches.items()}
+        total = sum(idfs.values())
+        return [Term(word, idfs[word] / total, *matches[word]) for word in matches]
+
+    def ways(self, words: Sequence[str]) -> dict[str, Ways]:
+        """Return how the library may write each word of a query that it has."""
         ways: dict[str, dict[Phrase, None]] = {}  # the spellings of each stem of the query
         typed: dict[str, str] = {}
         for at, word in enumerate(words):
@@ -157,15 +182,26 @@ class TextIndex:
                 found += self._definitions(word)
                 ways.setdefault(stem(word), {}).update(dict.fromkeys(found))
                 typed.setdefault(stem(word), word)
-        matches = {typed[root]: self._match_any(found) for root, found in ways.items()}
-        for root, short in self._acronyms(words).items():
-            owners, impacts = self._match((short,))
-            parts = matches[typed[root]], (owners, np.float32(ACRONYM_WEIGHT) * impacts)
-            matches[typed[root]] = _largest(parts)
-        matches = {word: found for word, found in matches.items() if len(found[0])}
-        idfs = {word: float(self._idf(len(owners))) for word, (owners, _) in matches.items()}
-        total = sum(idfs.values())
-        return [Term(word, idfs[word] / total, *matches[word]) for word in matches]
+        acronyms = self._acronyms(words)
+        return {typed[root]: Ways(tuple(found), acronyms.get(root)) for root, found in ways.items()}
+
+    def owner_counts(self, ways: Mapping[str, Ways]) -> dict[str, int]:
+        """Return how many equations have each word, given its ways; words of none are left out."""
+        counts = {word: self._owner_count(each) for word, each in ways.items()}
+        return {word: count for word, count in counts.items() if count}
+
+    def _owner_count(self, ways: Ways) -> int:
+        if len(ways.phrases) == 1 and len(ways.phrases[0]) == 1 and ways.acronym is None:
+            return self.count(ways.phrases[0][0])  # without reading postings
+        return len(self._match_ways(ways)[0])
+
+    def _match_ways(self, ways: Ways) -> tuple[Array, Array]:
+        """Return the equations that have a word, and its impacts."""
+        found = self._match_any(ways.phrases)
+        if ways.acronym is None:
+            return found
+        owners, impacts = self._match((ways.acronym,))
+        return _largest((found, (owners, np.float32(ACRONYM_WEIGHT) * impacts)))
 
     def _definitions(self, word: str) -> list[Phrase]:
         """Return what an acronym stands for; a word near many equations is none."""

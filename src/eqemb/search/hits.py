@@ -64,7 +64,7 @@ class HitReader:
                 {part: float(scores[row]) for part, scores in parts.items()},
                 None if strengths is None else float(strengths[row]),
             )
-            for row in self._one_per_family(lambda count: top_k(total, count), k)
+            for row in self.one_per_family(lambda count: top_k(total, count), k)
         ]
 
     def matching(
@@ -93,9 +93,9 @@ class HitReader:
             scores.update(zip(rows.tolist(), cosines.tolist(), strict=True))
             return rows
 
-        return [self.hit(row, {"meaning": scores[row]}) for row in self._one_per_family(top, k)]
+        return [self.hit(row, {"meaning": scores[row]}) for row in self.one_per_family(top, k)]
 
-    def _one_per_family(self, top: Callable[[int], NDArray[Any]], k: int) -> list[int]:
+    def one_per_family(self, top: Callable[[int], NDArray[Any]], k: int) -> list[int]:
         """Return the best k rows of different families; `top` gives the best rows."""
         chosen: dict[int, None] = {}
         members: set[int] = set()  # types of the families of the chosen rows

@@ -1,6 +1,6 @@
 """Which equations match a query, and how: all words or some, words or formula, equal or similar."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -40,6 +40,18 @@ class Matches:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class CountedMatches:
+    """How many equations match a query, counted where they are: in the parts of a library."""
+
+    equations: int
+    facets: Mapping[str, Sequence[tuple[str, int]]]
+    """The values of each facet, and how many of the equations have each."""
+
+    def __len__(self) -> int:
+        return self.equations
 
 
 def check_kind(kind: str | None) -> str | None:
@@ -101,8 +113,10 @@ def limit_kind(allowed: Mask, kinds: Kinds, kind: str | None) -> None:
         allowed &= kinds.get(kind, np.zeros_like(allowed))
 
 
-def with_row(found: Matches | None, row: int) -> Matches | None:
+def with_row(found: Matches | CountedMatches | None, row: int) -> Matches | CountedMatches | None:
     """Return matches with one more equation."""
+    if isinstance(found, CountedMatches):
+        return replace(found, equations=found.equations + 1)
     return None if found is None else replace(found, rows=np.union1d(found.rows, [row]))
 
 

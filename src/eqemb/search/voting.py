@@ -30,17 +30,29 @@ def agreement(
     """
     gained = np.zeros_like(scores)
     rows = top_k(scores, POOL_SIZE)
+    gained[rows] = gains(rows, scores[rows], segments, structure, records)
+    return gained
+
+
+def gains(
+    rows: Array,
+    scores: Scores,
+    segments: IndexSegments,
+    structure: StructureIndex,
+    records: LibraryRecords,
+) -> Scores:
+    """Return what each of the best equations gains, given their rows and scores, best first."""
     groups = article_groups(segments, records, rows)
     others = groups[:, None] != groups
     voting = others & (np.cumsum(others, axis=1) <= VOTERS)
     count = voting.sum(axis=1)
     if not len(rows) or count.max() < MIN_VOTERS:
-        return gained
+        return np.zeros_like(scores)
     shared = structure.shared_pairs(segments.types[rows].tolist())
     mean = np.where(voting, shared, 0).sum(axis=1) / np.maximum(count, 1)
-    gain = np.where(count >= MIN_VOTERS, WEIGHT * mean, 0) * scores[rows]
-    gained[rows] = np.minimum(gain, np.maximum(1 - scores[rows], 0))
-    return gained
+    gain = np.where(count >= MIN_VOTERS, WEIGHT * mean, 0) * scores
+    found: Scores = np.minimum(gain, np.maximum(1 - scores, 0)).astype(np.float32)
+    return found
 
 
 def article_groups(segments: IndexSegments, records: LibraryRecords, rows: Array) -> Array:

@@ -451,9 +451,9 @@ class Library(IndexedLibrary):
         """Prepare for the questions of another request (see `facade.parts`)."""
 
     @property
-    def is_complete(self) -> bool:
-        """Whether the answers since `begin_request` are those of the whole library."""
-        return True
+    def parts_note(self) -> str:
+        """What is missing in the answers since `begin_request`; empty if nothing is."""
+        return ""
 
     # ------------------------------------------------------------ internals
 

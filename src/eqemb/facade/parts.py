@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple, Self
 from eqemb.errors import EqembError
 from eqemb.facade.indexed import Asked, IndexedLibrary
 from eqemb.facade.library import Library
-from eqemb.index.segments import open_index
+from eqemb.index.segments import IndexSegments, open_index
 from eqemb.index.statistics import LibraryStatistics, library_statistics
 from eqemb.library.segments import Manifest, Segment
 from eqemb.search.describe import Description
@@ -62,9 +62,8 @@ def deal(segments: Sequence[Segment], count: int) -> list[range]:
     return [*groups, range(first, len(segments))]
 
 
-def part_places(library: IndexedLibrary, count: int) -> list[PartPlace]:
-    """Return the places of at most `count` parts of an open library."""
-    index = library.engine.segments
+def part_places(library: IndexedLibrary, index: IndexSegments, count: int) -> list[PartPlace]:
+    """Return the places of at most `count` parts of an open library, given its index."""
     return [
         PartPlace(
             str(library.folder.absolute()),
@@ -117,8 +116,8 @@ class LocalParts:
     """All parts of a library in this process."""
 
     def __init__(self, library: IndexedLibrary, count: int) -> None:
-        statistics = library_statistics(library.engine.segments)
-        places = part_places(library, count)
+        index = open_index(library)
+        statistics, places = library_statistics(index), part_places(library, index, count)
         self.parts = [LibraryPart.open_at(place, statistics) for place in places]
 
     def __len__(self) -> int:
@@ -149,10 +148,14 @@ class PartsLibrary(Library):
     @cached_property
     def engine(self) -> Search:
         """The search engine that asks the parts."""
-        model = super().engine  # checks the index
         return MergedSearch(
-            self.records, model.segments, self._vectors_folder, lambda: self.model, self.asker
+            self.records, self.whole_index, self._vectors_folder, lambda: self.model, self.asker
         )
+
+    @cached_property
+    def whole_index(self) -> IndexSegments:
+        """The index of the whole library."""
+        return self.open_segments()
 
     @cached_property
     def asker(self) -> PartsAsker:
@@ -164,9 +167,9 @@ class PartsLibrary(Library):
         self.asker.reset()
 
     @property
-    def is_complete(self) -> bool:
-        """Whether all parts answered since `begin_request`."""
-        return not self.asker.notes
+    def parts_note(self) -> str:
+        """How many parts answered since `begin_request`; empty if all did."""
+        return "".join(self.asker.notes)
 
     def describe(
         self, equation: Asked, k: int = 10, *, by: Literal["all", "paper"] = "all"

@@ -77,13 +77,13 @@ class MergedCandidates:
             for name in names
         }
 
-    def matches(self, more: int) -> CountedMatches | None:
-        """Return how many equations of all parts match, with `more` that are counted here."""
+    def matches(self, more: CountedMatches | None) -> CountedMatches | None:
+        """Return how many equations of all parts match, with `more` that they did not count."""
         counted = [each.matches for each in self.answers if each.matches is not None]
         if not counted:
             return None
-        facets = merge_facets(each.facets for each in counted)
-        return CountedMatches(sum(map(len, counted)) + more, facets)
+        counted += [] if more is None else [more]
+        return CountedMatches(sum(map(len, counted)), merge_facets(each.facets for each in counted))
 
 
 class WeighedCandidates:
@@ -94,11 +94,11 @@ class WeighedCandidates:
         weighted: Mapping[str, Scores],
         strengths: Scores | None,
         rows: int,
-        more: int = 0,
+        more: Mask | None = None,
         *,
         ask_again: bool = False,
     ) -> None:
-        """`more` equations match than the parts count; `ask_again` if they must count again."""
+        """`more` are matches that the parts did not count; `ask_again` if they must count again."""
         self.weighted, self.strengths, self.more_matches = weighted, strengths, more
         self.ask_again = ask_again
         self.total: Scores = sum(weighted.values(), np.zeros(rows, np.float32))
@@ -143,11 +143,10 @@ class WordMerge:
         before = self._strengths(merged, parts, nothing)
         weighted["agreement"] = gained
         after = self._strengths(merged, parts, weighted)
-        more = 0
+        more = None
         if before is not None and after is not None:
             least = np.float32(weak_below())
-            crossed = merged.allowed & (total > 0) & (before < least) & (after >= least)
-            more = int(crossed.sum())
+            more = merged.allowed & (total > 0) & (before < least) & (after >= least)
         is_known = self.agreed == bool(gained.any())
         self.agreed = bool(gained.any())
         return WeighedCandidates(weighted, after, len(merged.rows), more, ask_again=not is_known)

@@ -56,10 +56,15 @@ class Facets:
 
         `most` is how many values are returned; None for all that were counted.
         """
-        rows = found.rows
+        kinds = {kind: int(mask[found.rows].sum()) for kind, mask in found.kinds.items()}
+        return self.count_rows(found.rows, kinds, most)
+
+    def count_rows(
+        self, rows: Numbers, kinds: Mapping[str, int], most: int | None = MAX_VALUES
+    ) -> dict[str, list[FacetValue]]:
+        """Return the facets of equations, given how many are matches of each kind."""
         articles = self._segments.articles[rows]
-        kinds = {kind: int(mask[rows].sum()) for kind, mask in found.kinds.items()}
-        counts = {
+        counts: dict[str, Mapping[str, int]] = {
             "collection": self._by_article(articles, self._collections),
             "year": self._by_article(articles, self._years),
             "section": self._sections(rows),

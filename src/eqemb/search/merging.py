@@ -8,7 +8,7 @@ not answer is left out, and the answer says so.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -38,7 +38,8 @@ from eqemb.search.combination import (
     is_telling,
 )
 from eqemb.search.engine import MAX_TYPES, ONE_SYMBOL, Search
-from eqemb.search.match_kinds import CountedMatches
+from eqemb.search.facets import Facets
+from eqemb.search.match_kinds import CountedMatches, word_kinds
 from eqemb.search.paper import NO_VECTOR
 from eqemb.search.parts import (
     EquationQuestion,
@@ -314,7 +315,21 @@ class MergedSearch(Search):
         notes = _merged_notes([answer.notes for answer in answers])
         if not merged.has_allowed:
             notes.append("no equation passes these filters")
-        return hits, merged.matches(weighed.more_matches), notes
+        return hits, merged.matches(self._count(merged, weighed.more_matches)), notes
+
+    def _count(self, merged: MergedCandidates, more: Mask | None) -> CountedMatches | None:
+        """Return the facets of candidates for words."""
+        if more is None or not more.any():
+            return None
+        kinds = {
+            kind: int(mask[more].sum()) for kind, mask in word_kinds(merged.covered, None).items()
+        }
+        facets = self._facets.count_rows(np.sort(merged.rows[more]), kinds, most=None)
+        return CountedMatches(int(more.sum()), facets)
+
+    @cached_property
+    def _facets(self) -> Facets:
+        return Facets(self.records, self.segments)
 
 
 def _allows_all(filters: Filters | None) -> bool:

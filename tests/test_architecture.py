@@ -62,6 +62,7 @@ HEAVY = {
     "pandas",
     "polars",
     "pyarrow",
+    "ray",
     "rich",
     "scipy",
     "sentence_transformers",
@@ -74,6 +75,7 @@ HEAVY = {
 #: Modules that need an extra: they may import its packages at the top of the file.
 EXTRA_OF = {
     "eqemb.server.agents": "mcp",
+    "eqemb.server.ray_parts": "ray",
     "eqemb.server": "serve",
     "eqemb.sklearn": "sklearn",
     "eqemb.kernels.device_cache": "gpu",

@@ -38,8 +38,7 @@ def serve(
     engine: Annotated[
         str,
         Option(
-            metavar="local|ray|ray://HOST",
-            help="Who searches: this process and its workers, Ray on this machine, or a cluster.",
+            help="local, ray (search parts of the library with Ray Serve), or ray://HOST (on a cluster)."
         ),
     ] = "local",
     parts: Annotated[
@@ -52,8 +51,7 @@ def serve(
 ) -> None:
     """Serve a library as a web page and an HTTP API.
 
-    With --engine ray, parts of the library are searched by processes of Ray Serve, on one machine
-    or many; see docs/howto/serve-cluster.md.
+    With --engine ray, processes of Ray Serve search parts of the library, on one machine or many.
     """
     try:
         from eqemb.server.run import serve as run

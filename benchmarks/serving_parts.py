@@ -138,8 +138,10 @@ def load(
     return sorted(request for found in done for request in found)
 
 
-def row(name: str, requests: list[Request], cpu: float, memory: float) -> str:
-    """A row of the table: what a load gave."""
+def row(
+    name: str, requests: list[Request], cpu: float | None = None, memory: float | None = None
+) -> str:
+    """A row of the table: what a load gave; CPU time and memory only of a whole load."""
     times = [1e3 * (each.end - each.start) for each in requests]
     span = max(each.end for each in requests) - min(each.start for each in requests)
     statuses = ", ".join(
@@ -148,8 +150,9 @@ def row(name: str, requests: list[Request], cpu: float, memory: float) -> str:
     p99 = statistics.quantiles(times, n=100)[98]
     return (
         f"| {name} | {len(requests):,} | {len(requests) / span:.1f} |"
-        f" {statistics.median(times):.0f} | {p99:.0f} | {1e3 * cpu / len(requests):.1f} |"
-        f" {memory:.0f} | {statuses} |"
+        f" {statistics.median(times):.0f} | {p99:.0f} |"
+        f" {'' if cpu is None else f'{1e3 * cpu / len(requests):.1f}'} |"
+        f" {'' if memory is None else f'{memory:.0f}'} | {statuses} |"
     )
 
 
@@ -237,7 +240,7 @@ class Kill:
                 f" {sum(each.status != '200' for each in flying)}"
             ),
             f"sent after the kill: {len(later)}, of which failed {len(failed)}",
-            f"incomplete answers: {len(partial)} {notes}; complete again after {last:.1f} s",
+            f"incomplete answers: {notes or 'none'}; complete again after {last:.1f} s",
             (
                 f"all replicas running again after {self.restored:.1f} s; slowest request since the"
                 f" kill {slowest:.1f} s"
@@ -261,7 +264,7 @@ def main() -> None:
     print(
         f"{equations:,} equations in {segments} segments; {options.parts} parts,"
         f" {options.replicas} replicas each; {options.connections} connections,"
-        f" {options.seconds:g} s; Python {platform.python_version()}, {os.cpu_count()} cores."
+        f" {options.seconds:g} s; Python {platform.python_version()}, {os.cpu_count()} cores.\n"
     )
     port = free_port()
     rows = []
@@ -274,7 +277,7 @@ def main() -> None:
     port = free_port()
     ray = ("--engine", "ray", "--parts", str(options.parts), "--replicas", str(options.replicas))
     with served(options.library, port, *ray) as process:
-        print(agreement(one, first_ten(port)) + "\n", flush=True)
+        agreed = agreement(one, first_ten(port))
         kill = Kill(port, process)
         before = cpu_seconds(process)
         requests = load(port, addresses, options.seconds, kill)
@@ -282,13 +285,12 @@ def main() -> None:
         cpu, memory = cpu_seconds(process) - before, memory_of(process)
         first = [each for each in requests if each.end <= kill.at]
         rows.append(row("--engine ray", requests, cpu, memory))
-        share = len(first) / len(requests)
-        rows.append(row("before the kill", first, cpu * share, memory))
+        rows.append(row("before the kill", first))
         rest = [each for each in requests if each.end > kill.at]
-        rows.append(row("after the kill", rest, cpu * (1 - share), memory))
+        rows.append(row("after the kill", rest))
     print("| server | requests | per second | p50, ms | p99, ms | CPU, ms | memory, MB | status |")
     print("|---|---:|---:|---:|---:|---:|---:|---|")
-    print("\n".join([*rows, "", *lines]))
+    print("\n".join([*rows, "", *(f"* {line}" for line in (agreed, *lines))]))
     sys.exit(1 if failed else 0)
 
 

@@ -13,6 +13,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from eqemb.errors import UsageError
+from eqemb.facade.update import remove_articles
 from eqemb.server import ray_parts
 from eqemb.server.app import make_app
 from eqemb.server.ray_parts import PartStatus, RayParts, check_engine
@@ -166,3 +167,18 @@ def test_the_command_refuses_a_cluster_that_is_not_there(segmented: Path) -> Non
     assert done.returncode != 0
     assert "Traceback" not in done.stderr
     assert "cannot connect to Ray at ray://127.0.0.1:1" in done.stderr
+
+
+@needs_ray
+@pytest.mark.filterwarnings("ignore")
+def test_a_changed_library_is_searched_as_it_is_now(
+    segmented: Path, in_parts: TestClient, deployed: RayParts
+) -> None:
+    """The last test, as it changes the library."""
+    assert in_parts.get("/v1/search?q=cosine").json()["hits"]
+    remove_articles(segmented, ["ir/cosine"])
+    found = in_parts.get("/v1/search?q=cosine&size=50")
+    assert found.status_code == 200
+    assert "x-eqemb-parts" not in found.headers
+    assert all(hit["article"] != "ir/cosine" for hit in found.json()["hits"])
+    assert len(deployed.status()) == 2

@@ -38,7 +38,7 @@ def serve(
     engine: Annotated[
         str,
         Option(
-            help="local, ray (search parts of the library with Ray Serve), or ray://HOST (on a cluster)."
+            help="local, ray (Ray Serve searches parts of the library), or ray://HOST (a cluster)."
         ),
     ] = "local",
     parts: Annotated[

@@ -15,6 +15,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import socket
 import threading
 import time
 import uuid
@@ -36,7 +37,9 @@ _HEAD_PORT = 6379
 #: Seconds until a part must have answered; seconds for another attempt after a replica died.
 DEADLINE, RETRY_DEADLINE = 8.0, 3.0
 #: Seconds between probes of a part that does not answer; until the parts have started and ended.
-PROBE_INTERVAL, START_TIMEOUT, CLOSE_TIMEOUT = 0.3, 180.0, 20.0
+PROBE_INTERVAL, DEPLOY_TIMEOUT, CLOSE_TIMEOUT = 0.3, 180.0, 20.0
+#: Seconds until the head of a cluster must accept a connection.
+CONNECT_TIMEOUT = 10.0
 #: Generations that a replica keeps open, seconds for which the numbers of replicas are remembered.
 KEPT_GENERATIONS, STATUS_SECONDS = 2, 1.0
 #: The least time that Serve takes between health checks, and until a replica counts as dead.
@@ -162,10 +165,10 @@ class RayParts:
         )
         for name in self._names:
             self._wait_for(name)
-        self._handles = self._call(self._make_handles(), START_TIMEOUT)
+        self._handles = self._call(self._make_handles(), DEPLOY_TIMEOUT)
 
     def _wait_for(self, name: str) -> None:
-        end = time.monotonic() + START_TIMEOUT
+        end = time.monotonic() + DEPLOY_TIMEOUT
         while True:
             app = self._serve.status().applications[name]
             if app.status == "RUNNING":
@@ -364,6 +367,9 @@ def connect(engine: str) -> tuple[Any, Any]:
     else:
         settings["address"] = _address(engine)
     try:
+        if engine != LOCAL:  # Ray itself would try for minutes
+            host, _, port = settings["address"].rpartition(":")
+            socket.create_connection((host, int(port)), CONNECT_TIMEOUT).close()
         ray.init(namespace="eqemb", **settings)
         serve.start(proxy_location="Disabled", logging_config={"log_level": "ERROR"})
     except (ConnectionError, OSError, RuntimeError, ValueError) as error:

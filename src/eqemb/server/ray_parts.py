@@ -375,7 +375,8 @@ def connect(engine: str) -> tuple[Any, Any]:
     except (ConnectionError, OSError, RuntimeError, ValueError) as error:
         raise UsageError(
             f"cannot connect to Ray at {engine} ({_last_line(error)}): this machine must be part of"
-            f" the cluster; run `ray start --address {_address(engine)}` on it first"
+            f" the cluster (run `ray start --address {_address(engine)}` on it), and RAY_AUTH_TOKEN"
+            " must be the token of the cluster, if it has one"
         ) from None
     return ray, serve
 

@@ -373,6 +373,8 @@ def connect(engine: str) -> tuple[Any, Any]:
         ray.init(namespace="eqemb", **settings)
         serve.start(proxy_location="Disabled", logging_config={"log_level": "ERROR"})
     except (ConnectionError, OSError, RuntimeError, ValueError) as error:
+        if engine == LOCAL:
+            raise UsageError(f"Ray does not start on this machine: {_last_line(error)}") from None
         raise UsageError(
             f"cannot connect to Ray at {engine} ({_last_line(error)}): this machine must be part of"
             f" the cluster (run `ray start --address {_address(engine)}` on it), and RAY_AUTH_TOKEN"

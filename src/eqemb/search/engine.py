@@ -99,7 +99,9 @@ class Search(Scoring):
         wanted = wanted_parts(by, WORD_PARTS, has_model=self.vectors is not None)
         if by == "meaning" and self.vectors is not None:
             vector = self.vectors.words_vector(question.words)
-            hits = self.hits.nearest(self.vectors.contexts, vector, k, allowed)
+            index = self.vectors.contexts
+            hits = self.hits.nearest(index, vector, k, allowed)
+            notes += [index.note] if index.note else []
             return Answer(hits, unknown, near, notes, question.words, question)
         scored = self.score_words(question, allowed, wanted, notes, terms)
         scope, parts = scored

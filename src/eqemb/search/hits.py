@@ -98,7 +98,7 @@ class HitReader:
         scores: dict[int, float] = {}
 
         def top(count: int) -> NDArray[Any]:
-            rows, cosines = index.top(vector, count, allowed)
+            rows, cosines = index.nearest(vector, count, allowed)
             scores.update(zip(rows.tolist(), cosines.tolist(), strict=True))
             return rows
 

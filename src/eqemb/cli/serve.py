@@ -38,7 +38,8 @@ def serve(
     engine: Annotated[
         str,
         Option(
-            help="local, ray (Ray Serve searches parts of the library), or ray://HOST (a cluster)."
+            help="local, ray (Ray Serve searches parts of the library; extra `ray-serve`) or ray://HOST"
+            " (a cluster)."
         ),
     ] = "local",
     parts: Annotated[

@@ -19,8 +19,9 @@ from eqemb.index.candidates import WordCandidates
 from eqemb.index.postings import Array, Postings, PostingsWriter, top_k
 from eqemb.index.scope import SegmentMatches
 from eqemb.index.segments import IndexSegments
+from eqemb.index.terms import Term
 from eqemb.index.text import BM25_K1
-from eqemb.index.text_index import Term, TextIndex
+from eqemb.index.text_index import TextIndex
 from eqemb.kernels.posting_loops import add_windows
 
 #: How many of the best are asked for.

@@ -7,9 +7,10 @@
 `results/product.json` (optional) the output with the product's default settings, and
 `results/document.json` (optional) that of the controls of EqEmb-H. All omit the parts that no
 document shows. This script renders them as Markdown files next to the JSON; other
-benchmarks write their own Markdown files there. Every block of `README.md` and `docs/*.md` between
-`<!-- results/NAME -->` and `<!-- /results -->` is replaced by the file of that name. With `--grid`
-the plots are drawn again as well. `--check` lists the files that would change and changes nothing.
+benchmarks write their own Markdown files there. Every block of `README.md` and of a page in `docs`
+between `<!-- results/NAME -->` and `<!-- /results -->` is replaced by the file of that name. With
+`--grid` the plots are drawn again as well. `--check` lists the files that would change and changes
+nothing.
 """
 
 import argparse
@@ -416,7 +417,7 @@ def outdated() -> Iterator[tuple[Path, str]]:
         path = RESULTS / name
         if not path.exists() or path.read_text("utf-8") != text:
             yield path, text
-    for path in (README, *sorted(DOCS.glob("*.md"))):
+    for path in (README, *sorted(DOCS.rglob("*.md"))):
         text = path.read_text("utf-8")
         if filled(text) != text:
             yield path, filled(text)

@@ -81,6 +81,7 @@ HEAVY = {
 #: Modules that need an extra: they may import its packages at the top of the file.
 EXTRA_OF = {
     "eqemb.server.agents": "mcp",
+    "eqemb.server.ray_parts": "ray",
     "eqemb.server": "serve",
     "eqemb.sklearn": "sklearn",
     "eqemb.kernels.device_cache": "gpu",

@@ -67,7 +67,10 @@ def test_compaction_builds_what_a_large_library_lacks(exact: Path, tmp_path: Pat
     shutil.copytree(exact, tmp_path / "lib")
     with Library.open(tmp_path / "lib") as library:
         assert type(space_of(library).contexts) is VectorIndex
-        assert "`eqemb compact` builds it" in space_of(library).contexts.note
+        note = space_of(library).contexts.note
+        assert "`eqemb compact` builds it" in note
+        assert library.search(a_word(library), by="meaning").notes == [note]
+        assert str(tmp_path) not in note
     told: list[tuple[str, str]] = []
     compact_library(tmp_path / "lib", watch=lambda *state: told.append(state))
     last = [
@@ -86,6 +89,22 @@ def test_compaction_builds_what_a_large_library_lacks(exact: Path, tmp_path: Pat
     compact_library(tmp_path / "lib")
     with Library.open(tmp_path / "lib") as library:
         assert library.generation == generation
+
+
+def a_word(library: Library) -> str:
+    """Return a word of the library."""
+    return next(library.engine.text.vocabulary())[0]
+
+
+def test_a_search_by_meaning_uses_the_index(large: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It does not compare all vectors, and has no note."""
+    with Library.open(large) as library:
+        word = a_word(library)
+        expected = space_of(library).contexts.top(space_of(library).words_vector([word]), 1)[1]
+        monkeypatch.delattr(VectorIndex, "top")
+        found = library.search(word, 3, by="meaning")
+    assert found.hits[0].score == pytest.approx(float(expected[0]))
+    assert found.notes == []
 
 
 def test_added_papers_are_found_and_removed_ones_are_not(large: Path, tmp_path: Path) -> None:

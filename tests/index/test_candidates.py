@@ -14,7 +14,8 @@ from eqemb.index.candidates import Best, WantedFeature, WordCandidates, best_typ
 from eqemb.index.postings import Array, Postings, PostingsWriter
 from eqemb.index.scope import Scope, SegmentMatches
 from eqemb.index.segments import IndexSegments
-from eqemb.index.text_index import Term, TextIndex
+from eqemb.index.terms import Term
+from eqemb.index.text_index import TextIndex
 from eqemb.index.windows import MOST_LEVEL, to_levels, write_windows
 from eqemb.kernels import posting_loops
 

@@ -8,7 +8,7 @@ import pytest
 from eqemb.errors import UsageError
 from eqemb.facade.library import Library
 from eqemb.search.facets import MAX_VALUES, Facets
-from eqemb.search.match_kinds import MATCH_KINDS, word_kinds
+from eqemb.search.match_kinds import MATCH_KINDS, Matches, word_kinds
 from synthetic import read_inline
 
 SECTIONS = ("Experiments", "Experiment", "Our Experiments", "Results and their discussion here")
@@ -41,7 +41,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
 def facets(library: Library, query: str, **filters: str) -> dict[str, dict[str, int]]:
     """The facets of a query."""
     found = library.search(query, **filters).matches  # type: ignore[arg-type]
-    assert found is not None
+    assert isinstance(found, Matches)
     counter = Facets(library.records, library.engine.segments)
     return {name: dict(values) for name, values in counter.count(found).items()}
 

@@ -35,8 +35,25 @@ def serve(
             help="Processes that answer requests; one for each core by default, 0 for threads.",
         ),
     ] = None,
+    engine: Annotated[
+        str,
+        Option(
+            help="local, ray (Ray Serve searches parts of the library; extra `ray-serve`) or ray://HOST"
+            " (a cluster)."
+        ),
+    ] = "local",
+    parts: Annotated[
+        int | None,
+        Option(min=1, max=1000, help="With Ray: parts of the library; one for each core."),
+    ] = None,
+    replicas: Annotated[
+        int, Option(min=1, max=100, help="With Ray: processes that have each part.")
+    ] = 1,
 ) -> None:
-    """Serve a library as a web page and an HTTP API."""
+    """Serve a library as a web page and an HTTP API.
+
+    With --engine ray, processes of Ray Serve search parts of the library, on one machine or many.
+    """
     try:
         from eqemb.server.run import serve as run
     except ModuleNotFoundError as error:
@@ -54,6 +71,9 @@ def serve(
         browse=browse,
         draws=draws,
         workers=workers,
+        engine=engine,
+        parts=parts,
+        replicas=replicas,
         say=print_message,
     )
 

@@ -16,7 +16,7 @@ from eqemb.errors import EqembError, UnknownKeyError, UsageError
 from eqemb.formula import Layout, layout
 from eqemb.formula.write_latex import to_latex
 from eqemb.index.build import check_version, damaged_file
-from eqemb.index.segments import has_index, open_index
+from eqemb.index.segments import IndexSegments, has_index, open_index
 from eqemb.index.vector_index import normalise
 from eqemb.index.vectors import VectorSpace
 from eqemb.library.database import LibraryRecords
@@ -221,17 +221,32 @@ class IndexedLibrary(OpenLibrary):
             raise UsageError(NO_MODEL)
         return self.engine.vectors
 
+    # ------------------------------------------------------------ libraries in parts
+
+    def begin_request(self) -> None:
+        """Prepare for the questions of another request (see `facade.parts`)."""
+
+    @property
+    def parts_note(self) -> str:
+        """What is missing in the answers since `begin_request`; empty if nothing is."""
+        return ""
+
     # ------------------------------------------------------------ the index
 
     @cached_property
     def engine(self) -> Search:
         """The search engine over the library's index."""
+        segments = self.open_segments()
+        return Search(self.records, segments, self._vectors_folder, lambda: self.model)
+
+    def open_segments(self) -> IndexSegments:
+        """Open the index; an error says if there is none, or one of another version."""
         if not has_index(self):
             raise UsageError(f"{self.folder} has no index: build the library with `eqemb build`")
         segments = open_index(self)
         for segment in segments:
             check_version(segment.folder, self.folder)
-        return Search(self.records, segments, self._vectors_folder, lambda: self.model)
+        return segments
 
     @property
     def _vectors_folder(self) -> Path | None:

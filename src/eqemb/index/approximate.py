@@ -232,9 +232,11 @@ def open_vectors(
         return ApproximateIndex(parts, folder, covered, live)
     except ImportError:
         why, cure = "faiss is not installed", "install the extra `ann`"
-    except (OSError, ValueError, RuntimeError) as error:
+    except OSError as error:  # without the path: answers show the note
+        why, cure = error.strerror or "it cannot be read", "`eqemb compact` builds it"
+    except (ValueError, RuntimeError) as error:
         why, cure = str(error), "`eqemb compact` builds it"
-    note = f"vectors were compared one by one, without the index in {folder}: {why}; {cure}"
+    note = f"vectors were compared one by one, without an approximate index: {why}; {cure}"
     return VectorIndex(parts, live, note)
 
 

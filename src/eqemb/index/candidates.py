@@ -16,8 +16,9 @@ import numpy as np
 
 from eqemb.index.postings import Array
 from eqemb.index.segments import IndexSegment, IndexSegments
+from eqemb.index.terms import Term
 from eqemb.index.text import BM25_K1
-from eqemb.index.text_index import Term, TextIndex
+from eqemb.index.text_index import TextIndex
 from eqemb.index.windows import BITS, PostingWindows, WindowedPostings
 from eqemb.kernels.posting_loops import add_counts, add_windows, take_above, take_owners
 

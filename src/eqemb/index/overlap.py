@@ -22,7 +22,7 @@ class Features:
     """The units or the shapes of the types of one segment."""
 
     def __init__(self, segment: IndexSegment, name: str) -> None:
-        self._segment, self._name = segment, name
+        self._segment, self.name = segment, name
         self._lookup = KeyedPostings(segment.folder, name)
 
     def find_all(self, keys: Array) -> Array:
@@ -42,6 +42,10 @@ class Features:
         """Return the types that have a row, and how often."""
         return self._lookup.postings.of(row)
 
+    def all_sizes(self) -> tuple[Array, Array]:
+        """Return all keys, and the number of equations that have each."""
+        return self._keys, np.asarray(self._sizes)
+
     def sizes(self, rows: Array) -> Array:
         """Return the number of equations that have each row; 0 for the row -1."""
         if not len(self._sizes):
@@ -51,7 +55,7 @@ class Features:
     @cached_property
     def _sizes(self) -> Array:
         if self._segment.live is None:
-            return load_array(self._segment.folder, f"{self._name}.sizes")
+            return load_array(self._segment.folder, f"{self.name}.sizes")
         return count_equations(self._lookup.postings, self._segment.equations_per_type)
 
 
@@ -75,8 +79,10 @@ def rarity(sizes: Array, count: int) -> Array:
     return found
 
 
-def total_sizes(parts: Sequence[Features], keys: Array) -> Array:
+def total_sizes(segments: IndexSegments, parts: Sequence[Features], keys: Array) -> Array:
     """Return the number of equations of the library that have each feature, given by its key."""
+    if segments.statistics is not None and parts:
+        return segments.statistics.sizes(parts[0].name, keys)
     sizes = np.zeros(len(keys), np.int64)
     for part in parts:
         sizes += part.sizes(part.find_all(keys))
@@ -117,7 +123,8 @@ def unit_overlap(
     keys, places = np.unique(np.concatenate(every), return_inverse=True)
     codes, counts = np.unique(owners * len(keys) + places, return_counts=True)
     owners, places = np.divmod(codes, max(1, len(keys)))
-    weights = np.rint(_WEIGHT_SCALE * rarity(total_sizes(parts, keys), segments.live_count))
+    sizes = total_sizes(segments, parts, keys)
+    weights = np.rint(_WEIGHT_SCALE * rarity(sizes, segments.live_count))
     wanted = np.zeros(len(keys), np.int64)
     wanted[places[owners == 0]] = counts[owners == 0]
     totals = np.bincount(owners, weights[places] * counts, len(every))

@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,15 @@ from eqemb.library.segments import Segment, segment_folder
 LARGE_FROM = 500_000
 
 Mask = NDArray[np.bool_]
+
+
+class Statistics(Protocol):
+    """Counts of a whole library, for an index that has only a part of it."""
+
+    @property
+    def equations(self) -> int: ...  # noqa: D102
+
+    def sizes(self, kind: str, keys: Array) -> Array: ...  # noqa: D102
 
 
 class SegmentSource(NamedTuple):
@@ -142,14 +151,15 @@ def has_index(library: OpenLibrary) -> bool:
     return all(_index_folder(library, part).is_dir() for part in library.manifest.segments)
 
 
-def open_index(library: OpenLibrary) -> "IndexSegments":
-    """Open the index of a library."""
+def open_index(library: OpenLibrary, statistics: Statistics | None = None) -> "IndexSegments":
+    """Open the index of a library; of a part of one, with the statistics of the whole."""
     parts = zip(library.manifest.segments, library.records.parts, strict=True)
     return IndexSegments(
         [
             SegmentSource(part.name, _index_folder(library, part), records, part.removed)
             for part, records in parts
-        ]
+        ],
+        statistics,
     )
 
 
@@ -160,7 +170,11 @@ def _index_folder(library: OpenLibrary, part: Segment) -> Path:
 class IndexSegments(Sequence[IndexSegment]):
     """All segments of an index, in the order of the library."""
 
-    def __init__(self, sources: Sequence[SegmentSource]) -> None:
+    def __init__(
+        self, sources: Sequence[SegmentSource], statistics: Statistics | None = None
+    ) -> None:
+        """`statistics` are those of the whole library where these segments are a part of it."""
+        self.statistics = statistics
         self._parts: list[IndexSegment] = []
         articles = equations = types = 0
         for number, source in enumerate(sources):
@@ -215,7 +229,9 @@ class IndexSegments(Sequence[IndexSegment]):
 
     @cached_property
     def live_count(self) -> int:
-        """The number of equations that are not removed."""
+        """The number of equations of the library that are not removed."""
+        if self.statistics is not None:
+            return self.statistics.equations
         return sum(len(p) if p.live is None else int(p.live.sum()) for p in self._parts)
 
     @cached_property

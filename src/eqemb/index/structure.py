@@ -37,7 +37,13 @@ from eqemb.formula.likeness import (
     likeness,
     outline,
 )
-from eqemb.formula.pattern import OutOfStepsError, Pattern, is_pattern, is_wildcard, read_pattern
+from eqemb.formula.pattern import (
+    OutOfStepsError,
+    compile_pattern,
+    is_pattern,
+    is_wildcard,
+    read_pattern,
+)
 from eqemb.formula.shapes import form, key, shapes
 from eqemb.index import families
 from eqemb.index.alignment import AlignmentIndex
@@ -212,11 +218,20 @@ class StructureIndex:
         if made.root is None:
             raise UsageError(f"{made.latex!r} contains no symbol to search for: give LaTeX")
         if is_pattern(made):
-            return self._match_pattern(made, allowed, count)
+            types = self.pattern_candidates(made, allowed)[0]
+            return self.match_pattern(made, types, len(types), count)
+        return self.align(made, *self.candidates(made, allowed, count), count)
+
+    def candidates(self, made: Layout, allowed: Array | None, count: int) -> tuple[Array, Array]:
+        """Return the types that may be most similar to an equation, with estimates, best first."""
         normal = None if self.normal is None else read_query(made.canonical())
-        best, estimate = self._select(made, normal, allowed, max(count, MAX_ALIGNED))
+        return self._select(made, normal, allowed, max(count, MAX_ALIGNED))
+
+    def align(self, made: Layout, best: Array, estimate: Array, count: int) -> StructureMatches:
+        """Return those of the candidates that are most similar to an equation."""
         if not len(best):
             return StructureMatches(np.empty(0, np.int64), np.empty(0), np.empty(0))
+        normal = None if self.normal is None else read_query(made.canonical())
         rows = outline(made)
         sizes = np.minimum(self._alignment.sizes[best], MAX_SYMBOLS)
         cells = np.cumsum(sizes) * min(rows.size, MAX_SYMBOLS)
@@ -351,19 +366,25 @@ class StructureIndex:
             scores[self.normal.renamed(normal.form)] += 1.0
         return scores
 
-    def _match_pattern(self, made: Layout, allowed: Array | None, count: int) -> StructureMatches:
-        """Return the types that match a pattern."""
-        try:
-            pattern = Pattern(made)
-        except ValueError as error:
-            raise UsageError(str(error)) from None
-        types = self._pattern_candidates(made, pattern)
+    def pattern_candidates(self, made: Layout, allowed: Array | None = None) -> tuple[Array, Array]:
+        """Return the types that may match a pattern, in the order of trial, with estimates."""
+        types = self._with_shapes(made)
         if allowed is not None:
             types = types[allowed[types]]
-        keys, first = np.unique(self.segments.type_keys[types], return_index=True)
-        types = types[first]
+        _, first = np.unique(self.segments.type_keys[types], return_index=True)
         estimate = self._estimate(made)
-        types = types[np.lexsort((keys, self._alignment.sizes[types], -estimate[types]))]
+        types = self.trial_order(types[first], estimate[types[first]])
+        return types, estimate[types]
+
+    def trial_order(self, types: Array, estimate: Array) -> Array:
+        """Return types in the order in which a pattern is tried on them."""
+        keys = self.segments.type_keys[types]
+        found: Array = types[np.lexsort((keys, self._alignment.sizes[types], -estimate))]
+        return found
+
+    def match_pattern(self, made: Layout, types: Array, among: int, count: int) -> StructureMatches:
+        """Return those of the types that match a pattern; they are among so many that may."""
+        pattern = compile_pattern(made)
         found: list[tuple[float, int]] = []
         tried, given_up, whole = 0, 0, 0
         for kind in types[:MAX_TRIED].tolist():
@@ -384,11 +405,12 @@ class StructureIndex:
             np.array([kind for _, kind in best], np.int64),
             scores,
             scores,
-            "" if whole >= count else _not_searched(len(types), tried, given_up),
+            "" if whole >= count else _not_searched(among, tried, given_up),
         )
 
-    def _pattern_candidates(self, made: Layout, pattern: Pattern) -> Array:
+    def _with_shapes(self, made: Layout) -> Array:
         """Return the types with all shapes of a pattern or, if it has none, all its symbols."""
+        tags = set(compile_pattern(made).symbols)
         lookups = list(self._shapes_of(made, 1.0))
         if any(not lookup.size for lookup in lookups):
             return np.empty(0, np.int64)
@@ -403,7 +425,7 @@ class StructureIndex:
             found = have == read
         else:
             # any letter matches a letter, unless the pattern has nothing else
-            others = {tag for tag in pattern.symbols if not is_letter(tag)} or set(pattern.symbols)
+            others = {tag for tag in tags if not is_letter(tag)} or tags
             found = np.zeros(len(self), bool)
             for segment, symbols in zip(self.segments, self._symbols, strict=True):
                 mask = self._of_segment(found, segment)
@@ -422,7 +444,7 @@ class StructureIndex:
     def _lookups(self, name: str, wanted: Counter[str], weight: float) -> Iterator[_Lookup]:
         keys = hash_texts(wanted)
         rows = [part.find_all(keys) for part in self._features[name]]
-        sizes = total_sizes(self._features[name], keys)
+        sizes = total_sizes(self.segments, self._features[name], keys)
         weights = (weight * rarity(sizes, self.segments.live_count)).tolist()
         for at, (text, size) in enumerate(zip(wanted, sizes.tolist(), strict=True)):
             places = [int(found[at]) for found in rows]

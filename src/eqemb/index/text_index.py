@@ -5,9 +5,9 @@ equations of removed articles do not count. NumPy only.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import SequenceMatcher
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from heapq import nlargest
 from itertools import chain, islice, product
 from pathlib import Path
@@ -22,6 +22,7 @@ from eqemb.index.postings import Array, hash_texts
 from eqemb.index.scope import Scope, SegmentMatches
 from eqemb.index.segments import IndexSegments
 from eqemb.index.stemming import STOP_STEMS, stem
+from eqemb.index.terms import Phrase, Term, WordForms
 from eqemb.index.text import BM25_K1
 from eqemb.index.text_segment import MIN_SPELLING_RATIO, TextSegment
 
@@ -40,55 +41,6 @@ _LONE = 0.3  # the factor of a stem that only one article has, where it counts
 
 Scores = NDArray[np.float32]
 Mask = NDArray[np.bool_]
-#: Consecutive stems.
-Phrase = tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Term:
-    """A word of a query in all its spellings: the equations that have it, and its impacts."""
-
-    word: str
-    weight: float
-    ways: Sequence[Sequence[SegmentMatches]]
-    """For each spelling the matches of each segment, in order."""
-
-    @cached_property
-    def parts(self) -> list[SegmentMatches]:
-        """The matches of each segment by any spelling, with the largest impact on each equation."""
-        return [_largest(of_part) for of_part in zip(*self.ways, strict=True)]
-
-    def __len__(self) -> int:
-        return self._size
-
-    @cached_property
-    def _size(self) -> int:
-        if "parts" in self.__dict__ or len(self.ways) == 1:
-            return sum(len(part.owners) for part in self.parts)
-        return sum(_count_owners(of_part) for of_part in zip(*self.ways, strict=True))
-
-    def find(self, scope: Scope) -> Iterable[tuple[Array, Array]]:
-        """Return the equations that have the word as places of a scope, and the impacts."""
-        if scope.rows is None:
-            return map(scope.find, self.parts)
-        if self._found[0] is not scope:  # a query asks several times
-            best = np.zeros(len(scope), np.float32)
-            for part in chain(*self.ways):
-                places, impacts = scope.find(part)
-                best[places] = np.maximum(best[places], impacts)
-            places = np.flatnonzero(best)
-            self._found[:] = scope, (places, best[places])
-        return [self._found[1]]
-
-    @cached_property
-    def _found(self) -> list[Any]:
-        return [None, ()]
-
-    def score(self, equation: int) -> float:
-        """Return the unweighted score of one equation, from 0 to 1."""
-        scope = Scope(1, np.array([equation]))
-        impacts = [float(impact) for _, found in self.find(scope) for impact in found]
-        return max(impacts, default=0.0) / (BM25_K1 + 1)
 
 
 class TextIndex:
@@ -114,9 +66,13 @@ class TextIndex:
     def _count(self, root: str) -> int:
         """Return the number of equations that have a stem."""
         number = key(root)
+        if (whole := self._segments.statistics) is not None:
+            return int(whole.sizes("stems", np.array([number], np.uint64))[0])
         return sum(part.count(number) for part in self.parts)
 
     def _counts(self, keys: Array) -> Array:
+        if (whole := self._segments.statistics) is not None:
+            return whole.sizes("stems", keys)
         total = np.zeros(len(keys), np.int64)
         for part in self.parts:
             total += part.counts(part.find_stems(keys))
@@ -125,6 +81,10 @@ class TextIndex:
     def idf(self, root: str) -> float:
         """Return the inverse document frequency of a stem, where documents are equations."""
         return float(self._idf(self.count(root)))
+
+    def idf_of(self, count: int) -> float:
+        """Return the inverse document frequency of what so many equations have."""
+        return float(self._idf(count))
 
     def _idf(self, counts: Any) -> Any:
         return np.log1p((self._segments.live_count - counts + 0.5) / (counts + 0.5))
@@ -182,6 +142,15 @@ class TextIndex:
         dash, which are two words. Likewise *cross* and *entropy*, consecutive in the query, both
         match *cross-entropy*.
         """
+        forms = self.word_forms(words).items()
+        every = (Term(word, 1.0, self._match_forms(each)) for word, each in forms)
+        terms = [term for term in every if len(term)]
+        idfs = [float(self._idf(len(term))) for term in terms]
+        total = sum(idfs)
+        return [replace(term, weight=idf / total) for term, idf in zip(terms, idfs, strict=True)]
+
+    def word_forms(self, words: Sequence[str]) -> dict[str, WordForms]:
+        """Return how the library may write each word of a query that it has."""
         ways: dict[str, dict[Phrase, None]] = {}  # the spellings of each stem of the query
         typed: dict[str, str] = {}
         for at, word in enumerate(words):
@@ -193,18 +162,32 @@ class TextIndex:
                 found += self._definitions(word)
                 ways.setdefault(stem(word), {}).update(dict.fromkeys(found))
                 typed.setdefault(stem(word), word)
-        matches = {typed[root]: [self._match(way) for way in found] for root, found in ways.items()}
-        for root, short in self._acronyms(words).items():
-            lower = [
-                part._replace(impacts=np.float32(ACRONYM_WEIGHT) * part.impacts, row=-1)
-                for part in self._match((short,))
-            ]
-            matches[typed[root]].append(lower)
-        every = (Term(word, 1.0, found) for word, found in matches.items())
-        terms = [term for term in every if len(term)]
-        idfs = [float(self._idf(len(term))) for term in terms]
-        total = sum(idfs)
-        return [replace(term, weight=idf / total) for term, idf in zip(terms, idfs, strict=True)]
+        acronyms = self._acronyms(words)
+        return {
+            typed[root]: WordForms(tuple(found), acronyms.get(root)) for root, found in ways.items()
+        }
+
+    def owner_counts(self, forms: Mapping[str, WordForms]) -> dict[str, int]:
+        """Return how many equations have each word, given its forms, without words of none."""
+        counts = {word: self._owner_count(each) for word, each in forms.items()}
+        return {word: count for word, count in counts.items() if count}
+
+    def _owner_count(self, forms: WordForms) -> int:
+        if len(forms.phrases) == 1 and len(forms.phrases[0]) == 1 and forms.acronym is None:
+            return self.count(forms.phrases[0][0])  # without reading postings
+        return len(Term("", 1.0, self._match_forms(forms)))
+
+    def _match_forms(self, forms: WordForms) -> list[list[SegmentMatches]]:
+        """Return the equations that have a word, by each of its forms, and the impacts."""
+        matches = [self._match(way) for way in forms.phrases]
+        if forms.acronym is not None:
+            matches.append(
+                [
+                    part._replace(impacts=np.float32(ACRONYM_WEIGHT) * part.impacts, row=-1)
+                    for part in self._match((forms.acronym,))
+                ]
+            )
+        return matches
 
     def _definitions(self, word: str) -> list[Phrase]:
         """Return what an acronym stands for; a word near many equations is none."""
@@ -454,26 +437,6 @@ class TextIndex:
         }
         pairs = zip(ids.tolist(), distances.tolist(), strict=True)
         return [(*names[row], distance) for row, distance in pairs]
-
-
-def _largest(parts: Sequence[SegmentMatches]) -> SegmentMatches:
-    """Return the equations of all matches of one segment in order, with the largest impacts."""
-    if len(parts) == 1:
-        return parts[0]
-    owners, where = np.unique(np.concatenate([part.owners for part in parts]), return_inverse=True)
-    impacts = np.zeros(len(owners), np.float32)
-    np.maximum.at(impacts, where, np.concatenate([part.impacts for part in parts]))
-    return SegmentMatches(parts[0].first, owners, impacts)
-
-
-def _count_owners(parts: Sequence[SegmentMatches]) -> int:
-    """Return the number of equations that matches of one segment have, without a sorted union."""
-    largest, *others = sorted((part.owners for part in parts), key=len, reverse=True)
-    rest = np.unique(np.concatenate([np.empty(0, np.int32), *others]))
-    if not len(largest):
-        return len(rest)
-    at = np.minimum(np.searchsorted(largest, rest), len(largest) - 1)
-    return len(largest) + int(np.count_nonzero(largest[at] != rest))
 
 
 def _is_telling(root: str) -> bool:

@@ -338,12 +338,13 @@ class VectorSpace:
 
     def _open(self, name: str, live: Callable[[], Mask]) -> VectorIndex:
         parts = self.parts(name)
-        return open_vectors(
-            [vectors for _, vectors in parts],
-            [segment for segment, _ in parts],
-            self.approximate_folder(name),
-            live if any(part.live is not None for part in self._segments) else lambda: None,
-        )
+        vectors = [vectors for _, vectors in parts]
+        has_removed = any(part.live is not None for part in self._segments)
+        given = live if has_removed else lambda: None
+        if self._segments.statistics is not None:
+            return VectorIndex(vectors, given)  # the approximate index is of the whole library
+        covered = [segment for segment, _ in parts]
+        return open_vectors(vectors, covered, self.approximate_folder(name), given)
 
     @cached_property
     def _live_types(self) -> Mask:

@@ -26,7 +26,14 @@ from eqemb.search.combination import (
     wanted_parts,
 )
 from eqemb.search.filtering import filter_notes, matching_equations
-from eqemb.search.match_kinds import SAME_EQUATION, equation_kinds, with_row, word_kinds
+from eqemb.search.match_kinds import (
+    SAME_EQUATION,
+    CountedMatches,
+    Matches,
+    equation_kinds,
+    with_row,
+    word_kinds,
+)
 from eqemb.search.names import find_equation, looks_like_name
 from eqemb.search.paper import NO_VECTOR
 from eqemb.search.query import Filters, WordQuery, parse_query
@@ -92,7 +99,9 @@ class Search(Scoring):
         wanted = wanted_parts(by, WORD_PARTS, has_model=self.vectors is not None)
         if by == "meaning" and self.vectors is not None:
             vector = self.vectors.words_vector(question.words)
-            hits = self.hits.nearest(self.vectors.contexts, vector, k, allowed)
+            index = self.vectors.contexts
+            hits = self.hits.nearest(index, vector, k, allowed)
+            notes += [index.note] if index.note else []
             return Answer(hits, unknown, near, notes, question.words, question)
         scored = self.score_words(question, allowed, wanted, notes, terms)
         scope, parts = scored
@@ -133,7 +142,13 @@ class Search(Scoring):
             return found
         itself = self.hits.hit(self.row(named), {"structure": 1.0}, 1.0)
         hits = [itself, *(hit for hit in found if named.id not in hit.family)][:k]
-        return replace(found, hits=hits, matches=with_row(found.matches, self.row(named)))
+        return replace(found, hits=hits, matches=self._with_row(found.matches, self.row(named)))
+
+    def _with_row(
+        self, found: Matches | CountedMatches | None, row: int
+    ) -> Matches | CountedMatches | None:
+        """Return matches with one more equation, which is equal to the query."""
+        return with_row(found, row) if isinstance(found, Matches) else found
 
     def find_named(self, query: str) -> Equation | None:
         """Return the equation that a query names; None if it is words or a formula."""

@@ -7,7 +7,7 @@ equations it is compared with, and so the number a little.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -23,6 +23,8 @@ from eqemb.sources.names import arxiv_year
 
 #: Most values of a facet, and section titles that may be among them.
 MAX_VALUES, _MAX_TITLES = 8, 10
+#: The facets, in the order of answers.
+FACETS = ("collection", "year", "section", "kind")
 #: A longer title is not a value: it is that of one paper.
 _MAX_TITLE_WORDS = 4
 
@@ -50,23 +52,26 @@ class Facets:
         self._records, self._segments = records, segments
         self._titles: dict[SectionTitle, int] = {}  # those that were asked for
 
-    def count(self, found: Matches) -> dict[str, list[FacetValue]]:
-        """Return the values of each facet, the most frequent first; years, the latest first."""
-        rows = found.rows
-        articles = self._segments.articles[rows]
+    def count(self, found: Matches, most: int | None = MAX_VALUES) -> dict[str, list[FacetValue]]:
+        """Return the values of each facet, the most frequent first; years, the latest first.
+
+        `most` is how many values are returned; None for all that were counted.
+        """
         kinds = {kind: int(mask.sum()) for kind, mask in found.kinds.items()}
-        counts = {
+        return self.count_rows(found.rows, kinds, most)
+
+    def count_rows(
+        self, rows: Numbers, kinds: Mapping[str, int], most: int | None = MAX_VALUES
+    ) -> dict[str, list[FacetValue]]:
+        """Return the facets of equations, given how many are matches of each kind."""
+        articles = self._segments.articles[rows]
+        counts: dict[str, Mapping[str, int]] = {
             "collection": self._by_article(articles, self._collections),
             "year": self._by_article(articles, self._years),
             "section": self._sections(rows),
             "kind": kinds,
         }
-        made = {
-            name: [FacetValue(value, n) for value, n in _ordered(values.items()) if n]
-            for name, values in counts.items()
-        }
-        made["year"].sort(key=lambda each: each.value, reverse=True)
-        return {name: values[:MAX_VALUES] for name, values in made.items()}
+        return _shown(counts, most)
 
     def _by_article(self, articles: Numbers, of: dict[int, str]) -> Counter[str]:
         counts: Counter[str] = Counter()
@@ -131,6 +136,32 @@ class Facets:
             text: sum(number for other, number in found if stems <= other.stems)
             for stems, text in chosen.items()
         }
+
+
+def merge_facets(
+    parts: Iterable[Mapping[str, Sequence[tuple[str, int]]]],
+) -> dict[str, list[FacetValue]]:
+    """Return the facets of several parts of a library as one.
+
+    A section title that is rare in a part may not be counted there.
+    """
+    counts: dict[str, Counter[str]] = {name: Counter() for name in FACETS}
+    for part in parts:
+        for name, values in part.items():
+            for value, number in values:
+                counts[name][value] += number
+    return _shown(counts, MAX_VALUES)
+
+
+def _shown(
+    counts: Mapping[str, Mapping[str, int]], most: int | None
+) -> dict[str, list[FacetValue]]:
+    made = {
+        name: [FacetValue(value, n) for value, n in _ordered(values.items()) if n]
+        for name, values in counts.items()
+    }
+    made["year"].sort(key=lambda each: each.value, reverse=True)
+    return {name: values[:most] for name, values in made.items()}
 
 
 def _ordered(counts: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:

@@ -64,7 +64,7 @@ class HitReader:
             return []
         scope = scope or Scope(len(allowed))
         total = np.where(allowed, sum(parts.values()), np.float32(0))
-        best = self._one_per_family(lambda count: scope.rows_at(top_k(total, count)), k)
+        best = self.one_per_family(lambda count: scope.rows_at(top_k(total, count)), k)
         places = scope.places_of(np.array(best, np.int64)).tolist()
         return [
             self.hit(
@@ -98,13 +98,13 @@ class HitReader:
         scores: dict[int, float] = {}
 
         def top(count: int) -> NDArray[Any]:
-            rows, cosines = index.top(vector, count, allowed)
+            rows, cosines = index.nearest(vector, count, allowed)
             scores.update(zip(rows.tolist(), cosines.tolist(), strict=True))
             return rows
 
-        return [self.hit(row, {"meaning": scores[row]}) for row in self._one_per_family(top, k)]
+        return [self.hit(row, {"meaning": scores[row]}) for row in self.one_per_family(top, k)]
 
-    def _one_per_family(self, top: Callable[[int], NDArray[Any]], k: int) -> list[int]:
+    def one_per_family(self, top: Callable[[int], NDArray[Any]], k: int) -> list[int]:
         """Return the best k rows of different families; `top` gives the best rows."""
         chosen: dict[int, None] = {}
         members: set[int] = set()  # types of the families of the chosen rows

@@ -1,6 +1,6 @@
 """Which equations match a query, and how: all words or some, words or formula, equal or similar."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -44,6 +44,20 @@ class Matches:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class CountedMatches:
+    """How many equations match a query, counted where they are: in the parts of a library."""
+
+    equations: int
+    facets: Mapping[str, Sequence[tuple[str, int]]]
+    """The values of each facet, and how many of the equations have each."""
+    is_complete: bool = True
+    """Whether these are all; see `Matches`."""
+
+    def __len__(self) -> int:
+        return self.equations
 
 
 def check_kind(kind: str | None) -> str | None:
@@ -105,9 +119,9 @@ def limit_kind(allowed: Mask, kinds: Kinds, kind: str | None) -> None:
         allowed &= kinds.get(kind, np.zeros_like(allowed))
 
 
-def with_row(found: Matches | None, row: int) -> Matches | None:
+def with_row(found: Matches, row: int) -> Matches:
     """Return matches with one more equation, which is equal to the query."""
-    if found is None or row in found.rows:
+    if row in found.rows:
         return found
     at = int(np.searchsorted(found.rows, row))
     kinds = {kind: np.insert(mask, at, kind == SAME_EQUATION) for kind, mask in found.kinds.items()}

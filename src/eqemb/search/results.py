@@ -18,7 +18,7 @@ from eqemb.formula import layout
 from eqemb.formula.clean_latex import clean_latex
 from eqemb.formula.running_text import plain_text, printed_text
 from eqemb.search.citations import Citation, equation_bibtex
-from eqemb.search.match_kinds import Matches
+from eqemb.search.match_kinds import CountedMatches, Matches
 from eqemb.search.query import WordQuery
 from eqemb.search.snippets import DEFAULT_RENDERER, Renderer, WordMatcher, around_equation, pieces
 from eqemb.search.strength import StrengthLevel, level, weak_below
@@ -243,7 +243,7 @@ class Answer:
     """Words of the query, which `to_json` marks; none if the query was an equation."""
     reading: WordQuery | None = None
     """How the query was read; None if it was the name of an equation."""
-    matches: Matches | None = None
+    matches: Matches | CountedMatches | None = None
     """All equations that match, best or not; None if the ranking has no least match."""
 
     def __iter__(self) -> Iterator[Hit]:

@@ -30,7 +30,8 @@ from eqemb.index.definitions import DefinitionIndex, best_fits
 from eqemb.index.scope import Scope
 from eqemb.index.segments import IndexSegments
 from eqemb.index.structure import EQUAL_SCORE, StructureIndex, StructureMatches
-from eqemb.index.text_index import Term, TextIndex
+from eqemb.index.terms import Term
+from eqemb.index.text_index import TextIndex
 from eqemb.index.vector_index import VectorIndex
 from eqemb.index.vectors import VectorSpace
 from eqemb.library.database import LibraryRecords

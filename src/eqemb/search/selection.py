@@ -17,7 +17,8 @@ from eqemb.index.approximate import ApproximateIndex
 from eqemb.index.scope import Scope
 from eqemb.index.segments import IndexSegments
 from eqemb.index.structure import StructureMatches
-from eqemb.index.text_index import Term, TextIndex
+from eqemb.index.terms import Term
+from eqemb.index.text_index import TextIndex
 from eqemb.index.vector_index import VectorIndex
 from eqemb.search.defined import DefinedEquations
 from eqemb.search.voting import POOL_SIZE

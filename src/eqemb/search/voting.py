@@ -30,19 +30,27 @@ def agreement(
     `scores` are those without filters, so that filters do not change what an equation gains.
     """
     gained = np.zeros_like(scores)
-    places, segments = top_k(scores, POOL_SIZE), structure.segments
-    rows = scope.rows_at(places)
+    places = top_k(scores, POOL_SIZE)
+    gained[places] = gains(scope.rows_at(places), scores[places], structure, records)
+    return gained
+
+
+def gains(
+    rows: Array, scores: Scores, structure: StructureIndex, records: LibraryRecords
+) -> Scores:
+    """Return what each of the best equations gains, given their rows and scores, best first."""
+    segments = structure.segments
     groups = article_groups(segments, records, rows)
     others = groups[:, None] != groups
     voting = others & (np.cumsum(others, axis=1) <= VOTERS)
     count = voting.sum(axis=1)
     if not len(rows) or count.max() < MIN_VOTERS:
-        return gained
+        return np.zeros_like(scores)
     shared = structure.shared_pairs(segments.types[rows].tolist())
     mean = np.where(voting, shared, 0).sum(axis=1) / np.maximum(count, 1)
-    gain = np.where(count >= MIN_VOTERS, WEIGHT * mean, 0) * scores[places]
-    gained[places] = np.minimum(gain, np.maximum(1 - scores[places], 0))
-    return gained
+    gain = np.where(count >= MIN_VOTERS, WEIGHT * mean, 0) * scores
+    found: Scores = np.minimum(gain, np.maximum(1 - scores, 0)).astype(np.float32)
+    return found
 
 
 def article_groups(segments: IndexSegments, records: LibraryRecords, rows: Array) -> Array:

@@ -1,5 +1,6 @@
 """The API: one URL for each kind of query, all of them GET, so that every answer has a link."""
 
+import asyncio
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
@@ -10,8 +11,9 @@ from eqemb.search.match_kinds import MATCH_KINDS
 from eqemb.server import schemas
 from eqemb.server.exports import EXPORT_TYPES, MAX_EXPORTED, export_equations, export_results
 from eqemb.server.queries import MAX_QUERY_LENGTH
+from eqemb.server.ray_parts import RayParts
 from eqemb.server.responses import reply
-from eqemb.server.service import MAX_FRAGMENTS, MAX_HITS, Json, Page, Service
+from eqemb.server.service import MAX_FRAGMENTS, MAX_HITS, Json, Page, Service, encode_json
 
 _ERRORS = {
     400: "The query is invalid.",
@@ -360,6 +362,13 @@ async def stats(request: Request) -> Response:
 
 
 @router.get("/healthz", summary="Health check", response_model=schemas.HealthSchema)
-async def healthz() -> Response:
-    """Respond without using the library."""
-    return Response(b'{"status":"ok"}', media_type="application/json")
+async def healthz(request: Request) -> Response:
+    """Respond without using the library; of a library in parts, say how each is doing."""
+    parts: RayParts | None = request.app.state.parts
+    health: Json = {"status": "ok"}
+    if parts is not None:
+        found = await asyncio.to_thread(parts.status)
+        is_whole = all(part.answers for part in found)
+        health = {"status": "ok" if is_whole else "partial"}
+        health["parts"] = [part._asdict() for part in found]
+    return Response(encode_json(health), media_type="application/json")

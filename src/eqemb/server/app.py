@@ -14,12 +14,14 @@ from starlette.routing import Route
 
 from eqemb import __version__
 from eqemb.errors import EqembError
+from eqemb.facade.library import Library
 from eqemb.server import api, site, symbol_pages
 from eqemb.server.cache import LRUCache
 from eqemb.server.forwarding import ForwardingMiddleware, forwarded_parts
 from eqemb.server.map_worker import MapWorker
 from eqemb.server.middleware import LOOPBACK, MCP_PATH, SECURITY_HEADERS, AccessMiddleware
 from eqemb.server.processes import ProcessPool
+from eqemb.server.ray_parts import RayParts
 from eqemb.server.responses import PageError, message_of, status_of
 from eqemb.server.service import Json, encode_json
 from eqemb.server.views import error_page
@@ -43,6 +45,7 @@ def make_app(  # noqa: PLR0913
     seconds: float = 10.0,
     draws: bool = False,
     only_agents: bool = False,
+    parts: RayParts | None = None,
 ) -> FastAPI:
     """The application that serves a library.
 
@@ -50,8 +53,15 @@ def make_app(  # noqa: PLR0913
     that answer; with 0, `threads` of this process do. `seconds` is the time limit of a query.
     `draws` creates a missing map in the background. `only_agents` leaves out API and pages. The MCP
     server is part of the application if its SDK is installed; threads of this process answer it.
+    `parts` search the library, if they are deployed; then there are no other processes.
     """
-    pool = WorkerPool(folder, snippets=snippets, threads=threads, seconds=seconds)
+    pool = WorkerPool(
+        folder,
+        snippets=snippets,
+        threads=threads,
+        seconds=seconds,
+        open_library=Library.open if parts is None else parts.open_library,
+    )
     pool.check()
     endpoint = None
     if only_agents or find_spec("mcp") is not None:
@@ -59,7 +69,7 @@ def make_app(  # noqa: PLR0913
 
         endpoint = make_endpoint(pool)
     processes: ProcessPool | None = None
-    if workers and not only_agents:
+    if workers and not only_agents and parts is None:
         processes = ProcessPool(pool.folder, snippets=snippets, workers=workers, seconds=seconds)
 
     @asynccontextmanager
@@ -80,7 +90,7 @@ def make_app(  # noqa: PLR0913
     if endpoint is not None:
         # POST alone: without sessions, there is no stream to GET
         app.router.routes.append(Route(MCP_PATH, endpoint.app, methods=["POST"]))
-    app.state.processes = processes
+    app.state.processes, app.state.parts = processes, parts
     if processes is not None:
 
         def is_own(path: str) -> bool:
@@ -119,7 +129,7 @@ def make_answering_app(
     )
     app.state.pool = pool
     app.state.cache = LRUCache[bytes](cache_bytes)
-    app.state.map_worker = None
+    app.state.map_worker = app.state.parts = None
     app.state.files = site.files()
     if not only_agents:
         for router in _ROUTERS:

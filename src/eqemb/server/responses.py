@@ -69,8 +69,14 @@ async def reply(
     cache: LRUCache[bytes] = request.app.state.cache
     body = cache.get(tag)
     if body is None:
-        body = await pool.run(lambda service: encode_json(answer(service)))
-        cache.put(tag, body)
+        made, missing = await pool.run(
+            lambda service: (encode_json(answer(service)), service.library.parts_note)
+        )
+        body = made
+        if missing:  # the next answer may be complete
+            headers = {"Cache-Control": "no-store", "X-Eqemb-Parts": missing}
+        else:
+            cache.put(tag, made)
     return Response(body, media_type=media_type, headers=headers)
 
 

@@ -19,6 +19,7 @@ from eqemb.errors import UsageError
 from eqemb.server.app import make_app
 from eqemb.server.middleware import LOOPBACK
 from eqemb.server.processes import default_workers
+from eqemb.server.ray_parts import RayParts, check_engine
 
 #: Most connections at once; most bytes of a request's head (a longer one is answered 400).
 MAX_CONNECTIONS, MAX_HEAD_BYTES = 512, 128 << 10
@@ -111,12 +112,16 @@ def serve(  # noqa: PLR0913
     draws: bool = True,
     only_agents: bool = False,
     workers: int | None = None,
+    engine: str = "local",
+    parts: int | None = None,
+    replicas: int = 1,
     say: Callable[[str], object] = print,
 ) -> None:
     """Serve a library until interrupted.
 
     `draws` creates a missing map in the background; `only_agents` serves MCP alone. `workers`
-    processes answer requests, by default one for each core; 0 for threads of this one.
+    processes answer requests, by default one for each core; 0 for threads of this one. With the
+    engine "ray" or "ray://HOST", `parts` of the library are searched by as many `replicas` each.
     """
     if token is None and not is_loopback(host):
         raise UsageError(
@@ -127,17 +132,25 @@ def serve(  # noqa: PLR0913
             f"the token has only {len(token)} characters and is easy to guess:"
             f" use {MIN_TOKEN_LENGTH} or more"
         )
+    check_engine(engine)
     hosts = LOOPBACK | {host.lower()}
-    app = make_app(
-        folder,
-        snippets=snippets,
-        token=token,
-        hosts=hosts,
-        workers=default_workers() if workers is None else workers,
-        draws=draws,
-        only_agents=only_agents,
-    )
-    with bind(host, port) as listener:
+    with contextlib.ExitStack() as stack:
+        listener = stack.enter_context(bind(host, port))
+        deployed = None
+        if engine != "local":
+            say("starting the parts of the library")
+            deployed = RayParts.deploy(folder, engine, parts, replicas)
+            stack.callback(deployed.close)
+        app = make_app(
+            folder,
+            snippets=snippets,
+            token=token,
+            hosts=hosts,
+            workers=default_workers() if workers is None else workers,
+            draws=draws,
+            only_agents=only_agents,
+            parts=deployed,
+        )
         shown = listener.getsockname()[1]
         url = _url(host, shown, None) + "mcp" if only_agents else _url(host, shown, token)
         say(f"{url} (stop with Ctrl-C)")

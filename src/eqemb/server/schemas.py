@@ -465,7 +465,18 @@ class MapHitsSchema(Schema):
     scores: list[float]
 
 
+class PartSchema(Schema):
+    """A part of a library that other processes search."""
+
+    part: int
+    segments: int
+    replicas: int = Field(description="Replicas that run.")
+    wanted: int = Field(description="Replicas that should run.")
+    answers: bool = Field(description="Whether its equations are in the answers.")
+
+
 class HealthSchema(Schema):
     """The server is running."""
 
-    status: Literal["ok"]
+    status: Literal["ok", "partial"]
+    parts: list[PartSchema] | None = None

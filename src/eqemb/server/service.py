@@ -24,7 +24,8 @@ from eqemb.formula.html import page_mathml
 from eqemb.formula.running_text import printed_text
 from eqemb.index.renderings import RenderingIndex
 from eqemb.search.citations import Citation
-from eqemb.search.facets import Facets
+from eqemb.search.facets import Facets, merge_facets
+from eqemb.search.match_kinds import CountedMatches
 from eqemb.search.names import check_collection
 from eqemb.search.query import Ranking, parse_query
 from eqemb.search.results import Answer, arxiv_url, equation_json, reading_json
@@ -131,7 +132,10 @@ class Service:
         """How many equations match, and how they are distributed; None if there is no cut."""
         if answer.matches is None:
             return None
-        facets = self._facets.count(answer.matches)
+        if isinstance(answer.matches, CountedMatches):
+            facets = merge_facets([answer.matches.facets])
+        else:
+            facets = self._facets.count(answer.matches)
         return {
             "equations": len(answer.matches),
             "complete": answer.matches.is_complete,

@@ -43,8 +43,16 @@ class WorkerPool:
     """Threads that run functions of a `Service`; with 0 threads, the calling thread does."""
 
     def __init__(
-        self, folder: Path, *, snippets: str = "full", threads: int = 4, seconds: float = 10.0
+        self,
+        folder: Path,
+        *,
+        snippets: str = "full",
+        threads: int = 4,
+        seconds: float = 10.0,
+        open_library: Callable[[Path], Library] = Library.open,
     ) -> None:
+        """`open_library` opens the library for a thread."""
+        self._open_library = open_library
         # absolute, so that `public_message` can remove it; not resolved, as a link may change
         self.folder, self.snippets, self.seconds = folder.absolute(), snippets, seconds
         self._local, self._logged = threading.local(), ""
@@ -82,6 +90,7 @@ class WorkerPool:
 
     def _answer(self, request: Callable[[Service], T]) -> T:
         service = self._service()
+        service.library.begin_request()
         try:
             return request(service)
         except (OSError, sqlite3.Error):
@@ -99,7 +108,7 @@ class WorkerPool:
             if service is not None:
                 service.library.close()
             try:
-                library = Library.open(self.folder)
+                library = self._open_library(self.folder)
             except EqembError as error:
                 if str(error) != self._logged:  # log it once, not for every request
                     self._logged = str(error)

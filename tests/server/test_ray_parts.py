@@ -1,0 +1,185 @@
+"""Parts of a library in Ray Serve: the answers of one process, and a killed replica."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from eqemb.errors import UsageError
+from eqemb.facade.update import remove_articles
+from eqemb.server import ray_parts
+from eqemb.server.app import make_app
+from eqemb.server.ray_parts import PartStatus, RayParts, check_engine
+from eqemb.server.schemas import HealthSchema
+from eqemb.storage.process import python_command
+from parts_library import make_segmented
+from synthetic import wait_for
+
+needs_ray = pytest.mark.skipif(  # Ray alone does not need the second one
+    find_spec("ray") is None or find_spec("aiohttp_cors") is None,
+    reason="Ray Serve is not installed (extra `ray-serve`)",
+)
+#: Seconds that may pass on a machine with much to do.
+PATIENCE = 240.0
+URLS = [
+    "/v1/search?q=cosine+similarity",
+    "/v1/search?q=cosine+similarity&numbered=true&size=20",
+    "/v1/similar?equation=F%3D%5Cfrac%7B2PR%7D%7BP%2BR%7D",
+    "/v1/describe?equation=ir/cosine%231",
+    "/v1/articles/ir/cosine",
+    "/v1/equations/ir/cosine%231",
+    "/?q=recall",
+]
+
+
+def test_an_engine_that_does_not_exist_is_refused() -> None:
+    """In one sentence."""
+    for engine in ("local", "ray", "ray://head", "ray://head:6380"):
+        check_engine(engine)
+    with pytest.raises(UsageError, match="must be local, ray or ray://HOST, not 'spark'"):
+        check_engine("spark")
+
+
+def test_the_address_of_a_cluster_has_a_port() -> None:
+    """That of the head, unless another one is given."""
+    assert ray_parts._address("ray://head") == "head:6379"
+    assert ray_parts._address("ray://head:7000/") == "head:7000"
+
+
+def test_without_ray_one_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not a traceback."""
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(UsageError, match=r"needs Ray Serve .*: pip install 'eqemb\[ray-serve\]'"):
+        ray_parts.connect("ray")
+
+
+class PartialParts(RayParts):
+    """Parts of which one does not answer."""
+
+    def __init__(self) -> None:
+        """Nothing is started."""
+
+    def status(self) -> list[PartStatus]:
+        """Return how they are doing."""
+        return [PartStatus(1, 2, 1, 1, True), PartStatus(2, 1, 0, 1, False)]  # noqa: FBT003
+
+
+def test_the_health_check_lists_the_parts(folder: Path) -> None:
+    """With the number of replicas, and whether each answers."""
+    parts = PartialParts()
+    with TestClient(make_app(folder, parts=parts), base_url="http://localhost") as client:
+        found = client.get("/v1/healthz").json()
+    HealthSchema.model_validate(found)
+    assert found["status"] == "partial"
+    assert found["parts"][1] == {
+        "part": 2, "segments": 1, "replicas": 0, "wanted": 1, "answers": False,
+    }  # fmt: skip
+
+
+# ------------------------------------------------------------ with Ray
+
+
+@pytest.fixture(scope="module")
+def segmented(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library in several segments."""
+    return make_segmented(tmp_path_factory.mktemp("ray"))
+
+
+@pytest.fixture(scope="module")
+def deployed(segmented: Path) -> Iterator[RayParts]:
+    """Its parts: two, with a replica each."""
+    made = RayParts.deploy(segmented, "ray", parts=2)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def in_parts(segmented: Path, deployed: RayParts) -> Iterator[TestClient]:
+    """A server that asks the parts."""
+    app = make_app(segmented, parts=deployed, seconds=PATIENCE)
+    with TestClient(app, base_url="http://localhost") as client:
+        yield client
+
+
+def replica_of(parts: RayParts, number: int) -> int:
+    """The process id of the replica of a part."""
+
+    async def ask() -> int:
+        return int(await parts._handles[number].pid.remote())
+
+    return parts._call(ask(), PATIENCE)
+
+
+@needs_ray
+@pytest.mark.filterwarnings("ignore")
+def test_parts_answer_as_one_process_does(segmented: Path, in_parts: TestClient) -> None:
+    """The same JSON and pages, but for sections, which each part counts for itself."""
+    with TestClient(make_app(segmented), base_url="http://localhost") as client:
+        for url in URLS:
+            expected, found = client.get(url), in_parts.get(url)
+            assert found.status_code == expected.status_code == 200
+            assert "x-eqemb-parts" not in found.headers
+            if url.startswith("/v1"):
+                assert _without_sections(found.json()) == _without_sections(expected.json())
+
+
+def _without_sections(answer: dict[str, Any]) -> dict[str, Any]:
+    if answer.get("matches"):
+        answer["matches"]["facets"].pop("section")
+    return answer
+
+
+@needs_ray
+@pytest.mark.filterwarnings("ignore")
+def test_a_killed_replica_is_restarted(
+    in_parts: TestClient, deployed: RayParts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Meanwhile answers are those of the other part, say so, and are not cached."""
+    monkeypatch.setattr(ray_parts, "RETRY_DEADLINE", 0.01)
+    url = "/v1/search?q=document+frequency"
+    os.kill(replica_of(deployed, 0), signal.SIGKILL)
+    found = in_parts.get(url)
+    assert found.status_code == 200
+    if found.headers.get("x-eqemb-parts"):  # unless it was restarted before the question came
+        assert found.headers["x-eqemb-parts"] == "1 of 2 parts answered"
+        assert found.json()["notes"][-1] == "1 of 2 parts answered"
+        assert found.headers["cache-control"] == "no-store"
+        assert "etag" not in found.headers
+    assert wait_for(lambda: "x-eqemb-parts" not in in_parts.get(url).headers, PATIENCE)
+    assert in_parts.get(url).headers["etag"]
+    assert wait_for(lambda: in_parts.get("/v1/healthz").json()["status"] == "ok", PATIENCE)
+
+
+@needs_ray
+def test_the_command_refuses_a_cluster_that_is_not_there(segmented: Path) -> None:
+    """One sentence, and no traceback."""
+    command = [*python_command("eqemb", "serve", str(segmented)), "--port", "0"]
+    done = subprocess.run(
+        [*command, "--engine", "ray://127.0.0.1:1"],
+        capture_output=True, text=True, timeout=PATIENCE, check=False,
+    )  # fmt: skip
+    assert done.returncode != 0
+    assert "Traceback" not in done.stderr
+    assert "cannot connect to Ray at ray://127.0.0.1:1" in done.stderr
+
+
+@needs_ray
+@pytest.mark.filterwarnings("ignore")
+def test_a_changed_library_is_searched_as_it_is_now(
+    segmented: Path, in_parts: TestClient, deployed: RayParts
+) -> None:
+    """The last test, as it changes the library."""
+    assert in_parts.get("/v1/search?q=cosine").json()["hits"]
+    remove_articles(segmented, ["ir/cosine"])
+    found = in_parts.get("/v1/search?q=cosine&size=50")
+    assert found.status_code == 200
+    assert "x-eqemb-parts" not in found.headers
+    assert all(hit["article"] != "ir/cosine" for hit in found.json()["hits"])
+    assert len(deployed.status()) == 2

@@ -4,6 +4,7 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 from eqemb.facade.build import build_library
@@ -102,6 +103,36 @@ def test_filters_are_exact(library: Library, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(library.engine.segments, "is_large", True)
     monkeypatch.setattr(selection, "WORD_CANDIDATES", 40)
     assert shown(library.engine.search_words("posterior sampling", 5, filters=filters)) == wanted
+
+
+def test_filters_find_every_equation_of_a_type(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also one that is not among the first of its type; in the filter, the others do not count."""
+    types = library.engine.types
+    common = int(np.bincount(types).argmax())
+    rows = np.flatnonzero(types == common)
+    assert len(rows) > 2
+    last, _ = library.engine.equation(int(rows[-1]))
+    filters = Filters(article=last.article)
+    monkeypatch.setattr(selection, "EQUATIONS_OF_TYPE", 1)
+    for by in ("all", "structure"):
+        wanted = shown(library.engine.search_similar(last.latex, 5, by=by, filters=filters))
+        with monkeypatch.context() as patch:
+            patch.setattr(library.engine.segments, "is_large", True)
+            found = library.engine.search_similar(last.latex, 5, by=by, filters=filters)
+        assert shown(found) == wanted
+        assert found.hits[0].equation.article == last.article
+
+
+def test_a_part_that_finds_no_candidates_scores_all(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a model, the meaning is that of the base model."""
+    wanted = shown(library.engine.search_similar(FORMULAS[1], by="meaning"))
+    assert len(wanted) > 1
+    monkeypatch.setattr(library.engine.segments, "is_large", True)
+    assert shown(library.engine.search_similar(FORMULAS[1], by="meaning")) == wanted
 
 
 def test_only_candidates_are_scored(large: Library, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -100,7 +100,7 @@ class Search(Scoring):
         if by == "meaning" and self.vectors is not None:
             vector = self.vectors.words_vector(question.words)
             index = self.vectors.contexts
-            hits = self.hits.nearest(index, vector, k, allowed)
+            hits = self.hits.nearest(index, vector, k, self._only(allowed))
             notes += [index.note] if index.note else []
             return Answer(hits, unknown, near, notes, question.words, question)
         scored = self.score_words(question, allowed, wanted, notes, terms)

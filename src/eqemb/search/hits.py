@@ -93,8 +93,10 @@ class HitReader:
         hits = self.best(parts, k, allowed, strengths, scope)
         return hits, matching_rows(parts, allowed, strengths, kinds, scope)
 
-    def nearest(self, index: VectorIndex, vector: Scores, k: int, allowed: Mask) -> list[Hit]:
-        """Return the equations with the nearest vectors, one of each family."""
+    def nearest(
+        self, index: VectorIndex, vector: Scores, k: int, allowed: Mask | None
+    ) -> list[Hit]:
+        """Return the equations with the nearest vectors, one of each family; None allows all."""
         scores: dict[int, float] = {}
 
         def top(count: int) -> NDArray[Any]:

@@ -179,10 +179,11 @@ class Scoring:
                 notes += [one.note for one in alike.values() if one.note]
                 notes += [note for each in shapes.values() for note in typed_notes(each, None)]
         if scope is None:
-            rows = self._selection.rows(terms, alike.values(), defined, self._only(allowed))
+            only = self._only(allowed)
+            rows = self._selection.rows(terms, alike.values(), defined, only)
             if self.vectors is not None and "meaning" in wanted:
                 vector = self.vectors.words_vector(question.words)
-                rows = chain(rows, self._selection.near(self.vectors.contexts, vector, allowed))
+                rows = chain(rows, self._selection.near(self.vectors.contexts, vector, only))
             scope = self._selection.scope(wanted, chain(rows, [np.array(also, np.int64)]))
         return Scored(scope, self._word_parts(question, wanted, scope, terms, defined, alike))
 
@@ -297,9 +298,10 @@ class Scoring:
         if scope is None:
             most = sorted(terms, key=lambda term: -term.weight)[:TOPIC_CANDIDATES]
             alike = [] if found is None else [found]
-            rows = self._selection.rows(most, alike, None, self._only(allowed))
+            only = self._only(allowed)
+            rows = self._selection.rows(most, alike, None, only)
             if vector is not None and (types := self._type_vectors) is not None:
-                rows = chain(rows, self._selection.near_types(types, vector))
+                rows = chain(rows, self._selection.near_types(types, vector, only))
             others = [same, equal, np.array(also, np.int64)]
             scope = self._selection.scope(wanted, chain(rows, others))
         parts: dict[str, Scores] = {}

@@ -32,7 +32,7 @@ WORD_CANDIDATES, DEFINED_CANDIDATES, NEAR_CANDIDATES, EQUATIONS_OF_TYPE = 2_000,
 #: Those that may vote whatever the filters are (`voting`).
 VOTING_CANDIDATES = 10 * POOL_SIZE
 #: Parts that find candidates. A ranking by another part alone scores every equation.
-FINDING_PARTS = frozenset({"words", "structure", "definitions", "base"})
+FINDING_PARTS = frozenset({"words", "structure"})
 
 Rows = NDArray[Any]
 Mask = NDArray[np.bool_]
@@ -68,15 +68,15 @@ class CandidateSelection:
     ) -> Iterator[Rows]:
         """Yield the candidates by words, by structure and by definitions.
 
-        With `only`, those by words and definitions are in this mask, and the best of all are there,
-        which vote on each other.
+        With `only`, they are in this mask, but for the best of all by words, which vote on each
+        other.
         """
         if terms:
             yield self._words.best(terms, WORD_CANDIDATES, only)
             if only is not None:
                 yield self._words.best(terms, VOTING_CANDIDATES)
         for found in alike:
-            yield self._rows_of_types(self.copies(found)[0])
+            yield self._rows_of_types(self.copies(found)[0], only)
         if defined is not None:
             rows, fits = defined
             if only is not None:
@@ -92,14 +92,22 @@ class CandidateSelection:
         if isinstance(index, ApproximateIndex) and vector.any():
             yield index.nearest(vector, NEAR_CANDIDATES, only)[0]
 
-    def near_types(self, index: VectorIndex, vector: Scores) -> Iterator[Rows]:
+    def near_types(self, index: VectorIndex, vector: Scores, only: Mask | None) -> Iterator[Rows]:
         """Yield the equations of the types with the nearest vectors, as `near` does."""
-        yield from map(self._rows_of_types, self.near(index, vector, None))
+        allowed = None
+        if only is not None:
+            allowed = np.zeros(len(index), bool)
+            allowed[self._segments.types[only]] = True
+        for types in self.near(index, vector, allowed):
+            yield self._rows_of_types(types, only)
 
-    def _rows_of_types(self, types: Rows) -> Rows:
-        """Return the first equations of each of some types."""
-        some = [self._segments.equations_of([kind])[:EQUATIONS_OF_TYPE] for kind in types.tolist()]
-        return np.concatenate([np.empty(0, np.int64), *some])
+    def _rows_of_types(self, types: Rows, only: Mask | None) -> Rows:
+        """Return the first equations of each of some types; of those in a mask."""
+        some = [np.empty(0, np.int64)]
+        for kind in types.tolist():
+            rows = self._segments.equations_of([kind])
+            some.append((rows if only is None else rows[only[rows]])[:EQUATIONS_OF_TYPE])
+        return np.concatenate(some)
 
     def copies(self, found: StructureMatches) -> tuple[Rows, Rows]:
         """Return the types of all segments that were found, and the place of each among them."""

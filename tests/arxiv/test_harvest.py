@@ -191,6 +191,23 @@ def test_new_papers_are_fetched_with_their_licences(arxiv: FakeArxiv, tmp_path: 
         fetched(arxiv, tmp_path, "last", sets=("math",))
 
 
+def test_the_last_run_is_that_of_the_same_categories(arxiv: FakeArxiv, tmp_path: Path) -> None:
+    """A run for other categories did not take the papers of these."""
+    assert fetched(arxiv, tmp_path, categories=("cs.LG", "stat.ML")).fetched == 3
+    for other in ((), ("math.PR",)):
+        with pytest.raises(UsageError, match="last asked for these sets and categories"):
+            fetched(arxiv, tmp_path, "last", categories=other)
+    assert fetched(arxiv, tmp_path, categories=("math.PR",)).fetched == 2
+    arxiv.papers[0].changed = arxiv.papers[0].updated = "2026-11-19"
+    assert fetched(arxiv, tmp_path, "last", categories=("stat.ML", "cs.LG")).fetched == 1
+
+
+def test_a_category_may_be_an_archive(arxiv: FakeArxiv, tmp_path: Path) -> None:
+    """It stands for all its categories, but not for archives whose names begin alike."""
+    arxiv.add("2611.00009", SOURCE, date="2026-11-09", categories=("math-ph",))
+    assert fetched(arxiv, tmp_path, categories=("math",)).fetched == 2
+
+
 def test_papers_of_other_listings_are_not_fetched_again(arxiv: FakeArxiv, tmp_path: Path) -> None:
     """A first version stays, if there is no later one."""
     with closing(arxiv.clock.client()) as one:
@@ -234,6 +251,8 @@ def test_the_command(run: Run, arxiv: FakeArxiv, tmp_path: Path) -> None:
     assert "new or changed since 2026-11-01: 4 papers" in err
     assert "deleted at arXiv, their files are kept: 1 (2611.00001)" in err
     assert f"next: eqemb add LIBRARY {tmp_path}" in err
+    code, out, err = run("--since", "2026-11-01", "--category", "math.*", "-o", tmp_path / "maths")
+    assert (code, err.count("new or changed since 2026-11-01: 2 papers")) == (0, 1)
     assert run("--since", "2027", "--set", "cs", "-o", tmp_path / "new")[0] == 0
     assert json.loads(run(*asked, "--json")[1])["deleted"] == ["2611.00001"]
 

@@ -32,6 +32,7 @@ from eqemb.arxiv.listing import (
     PAGE_SIZE,
     ArxivPaper,
     ProgressCallback,
+    has_category,
     newest_papers,
     papers_by_id,
 )
@@ -66,11 +67,11 @@ class News(NamedTuple):
     """A day, a month or a year; or "last"."""
     sets: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
-    """Only papers of one of these; all if there are none."""
+    """Only papers of one of these (`cs` is every category of an archive); all without any."""
 
     def takes(self, paper: ArxivPaper) -> bool:
         """Whether a paper is of the categories."""
-        return not self.categories or not set(self.categories).isdisjoint(paper.categories)
+        return not self.categories or has_category(paper.categories, self.categories)
 
 
 @dataclass(slots=True)
@@ -140,7 +141,9 @@ def plan(
     matching = unlisted = 0
     found = None
     if news is not None:
-        found = harvest(folder, client, site, news.since, news.sets, progress)
+        found = harvest(
+            folder, client, site, news.since, news.sets, news.categories, progress=progress
+        )
         listed = {name: paper for name, paper in found.papers.items() if news.takes(paper)}
         matching = len(listed)
     if query:

@@ -2,7 +2,8 @@
 
 Each page is noted in `.harvest.jsonl` of the folder of downloads, with the token for the next one,
 so that an interrupted run continues. When the papers are downloaded, the notes are removed and
-`harvest.json` keeps the day from which the next run has to look (`--since last`).
+`harvest.json` keeps the day from which the next run has to look (`--since last`), for each set and
+the categories that were taken of it: a run takes nothing of other categories.
 """
 
 import json
@@ -35,6 +36,8 @@ class Harvest:
     folder: Path
     since: str
     sets: tuple[str, ...]
+    categories: tuple[str, ...] = ()
+    """Those of the papers that the caller downloads; all are listed."""
     papers: dict[str, ArxivPaper] = field(default_factory=dict)
     deleted: list[str] = field(default_factory=list)
     """Identifiers of records that arXiv has deleted."""
@@ -46,7 +49,7 @@ class Harvest:
     def finish(self) -> None:
         """Note that the papers were downloaded: the next run looks from the day of this one."""
         known = _read_state(self.folder)
-        known |= dict.fromkeys(self.sets or ("",), self.day or self.since)
+        known |= dict.fromkeys(_state_keys(self.sets, self.categories), self.day or self.since)
         write_atomically(self.folder / _STATE, to_json(known))
         (self.folder / _NOTES).unlink(missing_ok=True)
 
@@ -61,16 +64,18 @@ def harvest(
     site: Site,
     since: str,
     sets: Sequence[str] = (),
+    categories: Sequence[str] = (),
     progress: ProgressCallback = lambda *_: None,
 ) -> Harvest:
     """List the papers that are new or changed since a day, in some sets or in all.
 
-    `since` may be "last": the day of the last run on this folder.
+    `since` may be "last": the day of the last run on this folder that took the same categories.
     """
     for name in sets:
         if not _SET.fullmatch(name):
             raise UsageError(f"{name!r} is not a set of arXiv: use cs, math or physics:hep-th")
-    found = Harvest(folder, _first_day(folder, since, sets), tuple(dict.fromkeys(sets)))
+    day = _first_day(folder, since, _state_keys(sets, categories))
+    found = Harvest(folder, day, tuple(dict.fromkeys(sets)), tuple(categories))
     folder.mkdir(parents=True, exist_ok=True)
     notes = _Notes(folder / _NOTES, {"since": found.since, "sets": list(found.sets)})
     for page in notes.pages:
@@ -81,15 +86,21 @@ def harvest(
     return found
 
 
-def _first_day(folder: Path, since: str, sets: Sequence[str]) -> str:
+def _state_keys(sets: Sequence[str], categories: Sequence[str]) -> list[str]:
+    """What the days of runs are recorded by: a set, and the categories or `*` for all."""
+    taken = " ".join(sorted(categories)) or "*"
+    return [f"{name} {taken}" for name in sets or ("",)]
+
+
+def _first_day(folder: Path, since: str, keys: Sequence[str]) -> str:
     if since != LAST:
         return first_day(since)
     known = _read_state(folder)
-    days = [known.get(name) for name in sets or ("",)]
+    days = [known.get(key) for key in keys]
     if not all(days):
         raise UsageError(
-            f"{folder} does not record when arXiv was last asked for these sets: give a day, such"
-            " as --since 2026-11-01"
+            f"{folder} does not record when arXiv was last asked for these sets and categories:"
+            " give a day, such as --since 2026-11-01"
         )
     return min(map(str, days))
 

@@ -63,6 +63,18 @@ def category_names(given: Iterable[str]) -> list[str]:
     return list(names)
 
 
+def category_filter(given: Iterable[str]) -> list[str]:
+    """Categories to choose papers by: `cs.*`, like `cs`, is every category of an archive."""
+    return category_names(name.removesuffix(".*") for name in given)
+
+
+def has_category(own: Iterable[str], wanted: Sequence[str]) -> bool:
+    """Whether one of a paper's own categories is wanted, by itself or with its archive."""
+    return any(
+        name == category or name.startswith(f"{category}.") for name in own for category in wanted
+    )
+
+
 def search_query(
     categories: Sequence[str], since: str | None = None, until: str | None = None
 ) -> str:

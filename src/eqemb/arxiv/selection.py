@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from eqemb.arxiv.listing import category_names
+from eqemb.arxiv.listing import category_filter, has_category
 from eqemb.arxiv.lookup import PaperLookup
 from eqemb.arxiv.papers import LICENCES, PaperMetadata, short_licence, unarxive_metadata
 from eqemb.checks import year_range
@@ -43,8 +43,7 @@ class Selection:
     def __post_init__(self) -> None:
         if self.metadata:
             object.__setattr__(self, "metadata", str(Path(self.metadata).resolve()))
-        plain = [name.removesuffix(".*") for name in self.categories]
-        object.__setattr__(self, "categories", tuple(category_names(plain)))
+        object.__setattr__(self, "categories", tuple(category_filter(self.categories)))
         object.__setattr__(self, "licences", tuple(map(_checked_licence, self.licences)))
         if self.years:
             year_range(self.years)
@@ -131,11 +130,7 @@ class Selector:
         chosen = self.selection
         if paper is None:
             return NO_METADATA, ""
-        if chosen.categories and not any(
-            name == wanted or name.startswith(f"{wanted}.")
-            for name in paper.categories
-            for wanted in chosen.categories
-        ):
+        if chosen.categories and not has_category(paper.categories, chosen.categories):
             return OTHER_CATEGORY, " ".join(paper.categories)
         licence = short_licence(paper.licence).lower()
         if chosen.licences and not {licence, _VERSION.sub("", licence)} & set(chosen.licences):

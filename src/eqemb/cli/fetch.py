@@ -183,7 +183,7 @@ def fetch(
 def _news(options: dict[str, Any]) -> "News | None":
     """The request for what is new or changed; None without --since."""
     from eqemb.arxiv.fetch import News
-    from eqemb.arxiv.listing import category_names
+    from eqemb.arxiv.listing import category_filter
 
     since, sets = options["changed_since"], options["sets"] or []
     if since is None:
@@ -192,7 +192,7 @@ def _news(options: dict[str, Any]) -> "News | None":
         return None
     if options["since"] or options["until"]:
         raise UsageError("--from and --to are days of submission: use them without --since")
-    return News(since, tuple(sets), tuple(category_names(options["category"] or [])))
+    return News(since, tuple(sets), tuple(category_filter(options["category"] or [])))
 
 
 def _query(options: dict[str, Any]) -> str:

@@ -21,6 +21,7 @@ from eqemb.errors import EqembError, UsageError
 from fake_arxiv import FREE, Answer, Clock, FakeArxiv, oai, serving
 from packing import gz
 from synthetic import paper
+from timing import assert_linear
 
 SOURCE = gz(paper(r"Some words. \begin{equation} x = 1 \end{equation}").encode())
 
@@ -120,13 +121,70 @@ def test_an_expired_token_starts_the_listing_again(arxiv: FakeArxiv, tmp_path: P
     assert len(listed(arxiv, tmp_path).papers) == 5
 
 
-@pytest.mark.parametrize(
-    "damage", ["", "{", "[]\n", '{"since": "2026-11-01", "sets": []}\n{"papers": 3}\n']
-)
+ASKED = '{"since": "2026-11-01", "sets": []}\n'
+PAGE = '{"day": "", "set": "", "token": "", "papers": [], "deleted": [[]], "damaged": 0}\n'
+
+
+@pytest.mark.parametrize("damage", ["", "{", "[]\n", f'{ASKED}{{"papers": 3}}\n', ASKED + PAGE])
 def test_damaged_notes_are_dropped(arxiv: FakeArxiv, tmp_path: Path, damage: str) -> None:
     """The listing starts again."""
     (tmp_path / ".harvest.jsonl").write_text(damage)
     assert len(listed(arxiv, tmp_path).papers) == 5
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("authors", None),  # None stands for a field that is missing
+        ("version", None),
+        ("title", 3),
+        ("authors", ["A", 3]),
+        ("categories", "cs.LG"),
+        ("unknown", "x"),
+    ],
+)
+def test_notes_of_incomplete_records_are_dropped(
+    arxiv: FakeArxiv, tmp_path: Path, field: str, value: object
+) -> None:
+    """The listing starts again, instead of failing on every run."""
+    listed(arxiv, tmp_path)
+    asked = len(arxiv.calls)
+    notes = tmp_path / ".harvest.jsonl"
+    first, page, *others = notes.read_text("utf-8").splitlines()
+    changed = json.loads(page)
+    changed["papers"][0].pop(field, None)
+    if value is not None:
+        changed["papers"][0][field] = value
+    notes.write_text("\n".join([first, json.dumps(changed), *others]) + "\n", "utf-8")
+    assert len(listed(arxiv, tmp_path).papers) == 5
+    assert len(arxiv.calls) == 2 * asked
+
+
+def test_a_listing_that_starts_again_counts_once(arxiv: FakeArxiv, tmp_path: Path) -> None:
+    """Records of the pages before a token expired are not counted twice; other sets stay."""
+    token = "<resumptionToken>old</resumptionToken>"
+    first = oai(f"<ListRecords><record/>{token}</ListRecords>")
+    last = oai("<ListRecords><record/><record/></ListRecords>")
+    expired = oai('<error code="badResumptionToken"/>')
+    other = oai("<ListRecords><record/></ListRecords>")
+    arxiv.refuse("oai", other, first, expired, first, last)
+    assert listed(arxiv, tmp_path, "2026-11-01", "math", "cs").damaged == 4
+
+
+def test_deleted_records_take_linear_time(tmp_path: Path) -> None:
+    """Many pages may name them."""
+
+    def page(count: int) -> dict[str, Any]:
+        names = [f"2611.{number:05}" for number in range(count)]
+        return {"day": "", "papers": [], "deleted": names, "damaged": 0}
+
+    def add_twice(page: dict[str, Any]) -> None:
+        found = Harvest(tmp_path, "2026-11-01", ())
+        found.add(page)
+        found.add(page)
+        assert len(found.deleted) == len(page["deleted"])
+
+    assert_linear(page, add_twice, (2_000, 8_000))
 
 
 def test_a_token_that_repeats_ends_the_listing(arxiv: FakeArxiv, tmp_path: Path) -> None:
@@ -145,7 +203,7 @@ def test_records_that_are_deleted_or_damaged_are_counted(arxiv: FakeArxiv, tmp_p
     arxiv.refuse("oai", oai(f"<ListRecords>{broken}{empty}</ListRecords>"))
     assert listed(arxiv, tmp_path / "one").damaged == 3
     found = listed(arxiv, tmp_path / "two")
-    assert (found.deleted, len(found.papers)) == (["2611.00001"], 4)
+    assert (list(found.deleted), len(found.papers)) == (["2611.00001"], 4)
 
 
 def test_nothing_new_and_errors(arxiv: FakeArxiv, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ the categories that were taken of it: a run takes nothing of other categories.
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -25,6 +25,8 @@ from eqemb.storage.atomic import to_json, write_atomically
 LAST = "last"
 _NOTES, _STATE = ".harvest.jsonl", "harvest.json"
 _SET = re.compile(r"[A-Za-z0-9_.!~*'():-]+")
+_FIELDS = frozenset(each.name for each in fields(ArxivPaper))
+_LISTS = frozenset(("authors", "categories"))
 _MAX_DAMAGED = 3  # pages in a row that are not OAI-PMH
 _MOST_PAPERS = 100_000  # at one request each, these take some four days
 
@@ -39,12 +41,27 @@ class Harvest:
     categories: tuple[str, ...] = ()
     """Those of the papers that the caller downloads; all are listed."""
     papers: dict[str, ArxivPaper] = field(default_factory=dict)
-    deleted: list[str] = field(default_factory=list)
-    """Identifiers of records that arXiv has deleted."""
+    deleted: dict[str, None] = field(default_factory=dict)
+    """Identifiers of records that arXiv has deleted, in order."""
     damaged: int = 0
     """Records that could not be read."""
     day: str = ""
     """When the listing began, by arXiv's clock."""
+
+    def add(self, page: dict[str, Any]) -> None:
+        """Add what a page lists."""
+        self.day = min(filter(None, (self.day, page["day"])), default="")
+        self.damaged += page["damaged"]
+        self.deleted |= dict.fromkeys(page["deleted"])
+        for record in page["papers"]:
+            lists = {key: tuple(record[key]) for key in _LISTS}
+            self.papers[record["id"]] = ArxivPaper(**record | lists)
+
+    def clear(self) -> None:
+        """Forget what was added."""
+        self.papers.clear()
+        self.deleted.clear()
+        self.damaged, self.day = 0, ""
 
     def finish(self) -> None:
         """Note that the papers were downloaded: the next run looks from the day of this one."""
@@ -79,7 +96,7 @@ def harvest(
     folder.mkdir(parents=True, exist_ok=True)
     notes = _Notes(folder / _NOTES, {"since": found.since, "sets": list(found.sets)})
     for page in notes.pages:
-        _add(found, page)
+        found.add(page)
     for name in found.sets or ("",):
         if not notes.is_complete(name):
             _list(found, notes, name, client, site, progress)
@@ -131,27 +148,21 @@ def _list(
                 raise UnavailableError("arXiv does not accept its own token") from None
             is_second = True
             notes.restart(name)
+            found.clear()
+            for kept in notes.pages:
+                found.add(kept)
             continue
         if page["token"] and page["token"] == token:
             raise UnavailableError("arXiv sends the same page again and again")
         page["set"] = name
         notes.append(page)
-        _add(found, page)
+        found.add(page)
         progress("listing", f"{len(found.papers):,} papers")
         if len(found.papers) > _MOST_PAPERS:
             raise UsageError(
                 f"more than {_MOST_PAPERS:,} papers are new since {found.since}: take arXiv's bulk"
                 " archive for them, or give a later day"
             )
-
-
-def _add(found: Harvest, page: dict[str, Any]) -> None:
-    found.day = min(filter(None, (found.day, page["day"])), default="")
-    found.damaged += page["damaged"]
-    found.deleted += [name for name in page["deleted"] if name not in found.deleted]
-    for record in page["papers"]:
-        lists = {key: tuple(record[key]) for key in ("authors", "categories")}
-        found.papers[record["id"]] = ArxivPaper(**record | lists)
 
 
 class _Notes:
@@ -203,8 +214,21 @@ class _Notes:
 
 def _is_page(value: Any) -> bool:
     kinds = {"day": str, "set": str, "token": str, "papers": list, "deleted": list, "damaged": int}
-    return isinstance(value, dict) and all(
-        isinstance(value.get(name), kind) for name, kind in kinds.items()
+    return (
+        isinstance(value, dict)
+        and all(isinstance(value.get(name), kind) for name, kind in kinds.items())
+        and all(isinstance(name, str) for name in value["deleted"])
+        and all(map(_is_record, value["papers"]))
+    )
+
+
+def _is_record(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and value.keys() == _FIELDS
+        and all(isinstance(value[key], list) for key in _LISTS)
+        and all(isinstance(name, str) for key in _LISTS for name in value[key])
+        and all(isinstance(value[key], str) for key in _FIELDS - _LISTS)
     )
 
 

@@ -269,7 +269,7 @@ def _print_missing(made: "FetchPlan", most: int) -> None:
     if (found := made.harvest) is not None:
         print_message(f"new or changed since {found.since}: {made.matching:,} papers")
         if found.deleted:
-            _print_names("deleted at arXiv, their files are kept", found.deleted)
+            _print_names("deleted at arXiv, their files are kept", list(found.deleted))
         if found.damaged:
             print_message(f"{found.damaged:,} records of arXiv could not be read")
     elif made.matching > most:
@@ -295,7 +295,7 @@ def _summary(made: "FetchPlan", result: "FetchResult | None", delay: float) -> d
         "unlisted": made.unlisted,
     }
     if made.harvest is not None:
-        found |= {"since": made.harvest.since, "deleted": made.harvest.deleted}
+        found |= {"since": made.harvest.since, "deleted": list(made.harvest.deleted)}
         found |= {"damaged": made.harvest.damaged}
     if result is None:
         return found

@@ -125,6 +125,12 @@ def test_primary_and_secondary_categories_match(arxiv: FakeArxiv, tmp_path: Path
     assert not files(tmp_path)
 
 
+FEED = (
+    b'<?xml version="1.0" encoding="utf-8"?><feed xmlns="http://www.w3.org/2005/Atom"'
+    b' xmlns:t="http://a9.com/-/spec/opensearch/1.1/"></feed>'
+)
+
+
 def test_all_pages_are_read_and_empty_ones_requested_again(
     arxiv: FakeArxiv, tmp_path: Path
 ) -> None:
@@ -132,11 +138,13 @@ def test_all_pages_are_read_and_empty_ones_requested_again(
     for number in range(250):
         arxiv.add(f"1501.{number:05}", TAR, date=f"2015-01-{number % 28 + 1:02}")
     empty = Answer(body=b'<feed xmlns="http://www.w3.org/2005/Atom"></feed>')
-    arxiv.refuse("api", Answer(body=b"<html>Try again"))
+    long = FEED.replace(b"</feed>", b"<t:totalResults>%b</t:totalResults></feed>" % (b"9" * 5_000))
+    for body in (b"<html>Try again", FEED.replace(b"utf-8", b"gbk"), long):
+        arxiv.refuse("api", Answer(body=body))
     made = planned(arxiv, tmp_path, query=IN_2015, most=240)
     assert len({p.id for p in made.papers}) == 240
     starts = [target.split("start=")[1] for target in arxiv.requested("api")]
-    assert starts == [f"{start}&max_results=100" for start in (0, 0, 100, 200)]
+    assert starts == [f"{start}&max_results=100" for start in (0, 0, 0, 0, 100, 200)]
     arxiv.calls.clear()
     with closing(arxiv.clock.client()) as one:
         first = one.get(f"{arxiv.site.api}?search_query=cat:cs.CL&sortOrder=descending"
@@ -495,7 +503,8 @@ def test_a_missing_licence_is_requested_by_the_next_run(arxiv: FakeArxiv, tmp_pa
     """Whatever the server sent instead."""
     arxiv.add("1501.00001", TAR)
     error = b'<OAI-PMH xmlns="http://www.openarchives.org/OAI/2.0/"><error code="x"/></OAI-PMH>'
-    for answer in (Answer(body=error), Answer(body=b"<html>"), Answer(404, b"<html/>")):
+    bodies = (error, b"<html>", b"<?xml version='1.0' encoding='none-such'?><OAI-PMH/>")
+    for answer in (*(Answer(body=body) for body in bodies), Answer(404, b"<html/>")):
         arxiv.refuse("oai", answer)
         assert fetched(arxiv, tmp_path).unlicensed == 1
         assert metadata(tmp_path)["1501.00001"]["licence"] is None

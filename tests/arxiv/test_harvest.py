@@ -215,6 +215,10 @@ def test_nothing_new_and_errors(arxiv: FakeArxiv, tmp_path: Path) -> None:
     arxiv.refuse("oai", *[Answer(body=b"no XML")] * 3)
     with pytest.raises(UnavailableError, match="pages that are not OAI-PMH"):
         listed(arxiv, tmp_path / "other", "2026", "cs")
+    encodings = [b"<?xml version='1.0' encoding='%b'?><OAI-PMH/>" % name for name in (b"x", b"gbk")]
+    arxiv.refuse("oai", *map(Answer, [200] * 3, [*encodings, b"no XML"]))
+    with pytest.raises(UnavailableError, match="pages that are not OAI-PMH"):
+        listed(arxiv, tmp_path / "other", "2026", "cs")
     with pytest.raises(UsageError, match="'c s' is not a set of arXiv"):
         listed(arxiv, tmp_path, "2026", "c s")
     with pytest.raises(UsageError, match="is not a date"):

@@ -98,6 +98,7 @@ def test_the_number_of_papers_is_checked(tmp_path: Path) -> None:
     folder = bulk(tmp_path, num_items=4)
     assert details(folder)["checksum differs"] == "it holds 3 papers, the manifest says 4"
     assert "checksum differs" not in details(bulk(tmp_path / "other", num_items=""))
+    assert "checksum differs" not in details(bulk(tmp_path / "long", num_items="9" * 5_000))
 
 
 def test_missing_tars_are_counted_once(tmp_path: Path) -> None:
@@ -120,7 +121,10 @@ def test_missing_tars_are_counted_once(tmp_path: Path) -> None:
         (manifest_of(entry_of(TAR, MONTH, md5sum="xyz")), "1 entries lack a name, a size or"),
         (manifest_of(entry_of(TAR, MONTH, size="many")), "1 entries lack a name, a size or"),
         (manifest_of(entry_of("", MONTH, filename="")), "1 entries lack a name, a size or"),
+        (manifest_of(entry_of(TAR, MONTH, size="9" * 5_000)), "1 entries lack a name, a size or"),
         (b"\x00\xff" * 50, "not valid XML"),
+        (b"<?xml version='1.0' encoding='none-such'?><arXivSRC/>", "not valid XML"),
+        (b"<?xml version='1.0' encoding='gbk'?><arXivSRC/>", "not valid XML"),
     ],
 )
 def test_a_broken_manifest_is_said(tmp_path: Path, text: bytes, detail: str) -> None:

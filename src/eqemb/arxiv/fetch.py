@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
-from xml.etree import ElementTree as ET
 
 from eqemb.arxiv.client import (
     Client,
@@ -37,7 +36,7 @@ from eqemb.arxiv.listing import (
     papers_by_id,
 )
 from eqemb.arxiv.metadata import MetadataFile, is_temporary, paper_record
-from eqemb.arxiv.text import format_duration, one_line
+from eqemb.arxiv.text import format_duration, one_line, parse_xml
 from eqemb.errors import SourceError, UsageError
 from eqemb.sources import Found, Limits, load
 from eqemb.sources.content import identify, open_content
@@ -332,10 +331,7 @@ def _fetch_licences(
 
 def _parse_licence(response: Response) -> str:
     """The licence in an OAI record; "" if the response is not a record."""
-    try:
-        record = ET.fromstring(response.body)  # noqa: S314 - expat limits the growth of entities
-    except ET.ParseError:
-        return ""
-    if response.status != 200 or record.find(".//{*}metadata") is None:
+    record = parse_xml(response.body)
+    if record is None or response.status != 200 or record.find(".//{*}metadata") is None:
         return ""
     return one_line(record.findtext(".//{*}license", "")) or _NO_LICENCE

@@ -17,7 +17,7 @@ from xml.etree import ElementTree as ET
 
 from eqemb.arxiv.client import Client, Response, Site, UnavailableError
 from eqemb.arxiv.listing import ArxivPaper, ProgressCallback, first_day
-from eqemb.arxiv.text import one_line, without_tex
+from eqemb.arxiv.text import one_line, parse_xml, without_tex
 from eqemb.errors import EqembError, UsageError
 from eqemb.sources.names import arxiv_id
 from eqemb.storage.atomic import to_json, write_atomically
@@ -256,11 +256,8 @@ def _request(client: Client, site: Site, since: str, name: str, token: str) -> d
 
 def _parse_page(response: Response) -> dict[str, Any] | None:
     """Return the records of a page and the token for the next; None if it is not OAI-PMH."""
-    try:
-        root = ET.fromstring(response.body)  # noqa: S314 - expat limits the growth of entities
-    except ET.ParseError:
-        return None
-    if response.status != 200 or not root.tag.endswith("OAI-PMH"):
+    root = parse_xml(response.body)
+    if root is None or response.status != 200 or not root.tag.endswith("OAI-PMH"):
         return None
     day = root.findtext("{*}responseDate", "")[:10]
     page: dict[str, Any] = {"day": day, "papers": [], "deleted": [], "damaged": 0, "token": ""}

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from xml.etree import ElementTree as ET
 
 from eqemb.arxiv.client import Client, RequestFailedError, Response, Site, UnavailableError
-from eqemb.arxiv.text import one_line
+from eqemb.arxiv.text import one_line, parse_xml
 from eqemb.errors import EqembError, UsageError
 from eqemb.sources.names import arxiv_id
 
@@ -22,6 +22,7 @@ PRESETS = {
 PAGE_SIZE = 100
 _MAX_START = 2_000  # offset in a list beyond which pages begin to fail
 _MAX_EMPTY_PAGES = 4  # in a row
+_WHOLE_NUMBER = re.compile("[0-9]{1,15}")
 _ATOM = "{http://www.w3.org/2005/Atom}"
 _TOTAL_RESULTS = "{http://a9.com/-/spec/opensearch/1.1/}totalResults"
 
@@ -186,11 +187,10 @@ def _read_page(
 
 def _parse_feed(response: Response) -> tuple[list[ET.Element], int | None]:
     """The entries of a page, and the total; no entries and None if the page is not a feed."""
-    try:
-        feed = ET.fromstring(response.body)  # noqa: S314 - expat limits the growth of entities
-    except ET.ParseError:
+    feed = parse_xml(response.body)
+    if feed is None:
         if response.status != 200:
-            raise EqembError(f"arXiv answered a query with HTTP {response.status}") from None
+            raise EqembError(f"arXiv answered a query with HTTP {response.status}")
         return [], None
     entries = feed.findall(f"{_ATOM}entry")
     for entry in entries:
@@ -198,7 +198,7 @@ def _parse_feed(response: Response) -> tuple[list[ET.Element], int | None]:
             message = one_line(entry.findtext(f"{_ATOM}summary", ""))
             raise EqembError(f"arXiv rejected the query: {message}")
     total = feed.findtext(_TOTAL_RESULTS, "")
-    return entries, int(total) if total.isdecimal() else None
+    return entries, int(total) if _WHOLE_NUMBER.fullmatch(total) else None
 
 
 def _parse_entry(entry: ET.Element) -> ArxivPaper:

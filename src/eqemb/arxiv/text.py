@@ -1,7 +1,8 @@
-"""Small text helpers."""
+"""Small helpers for text and XML."""
 
 import re
 import unicodedata
+from xml.etree import ElementTree as ET
 
 #: TeX's accents -> combining characters, and its letters.
 _TEX_ACCENTS = {
@@ -42,3 +43,11 @@ def without_tex(text: str) -> str:
         text,
     )
     return unicodedata.normalize("NFC", one_line(re.sub(r"[{}]", "", text)))
+
+
+def parse_xml(body: bytes) -> ET.Element | None:
+    """Return the root of a document; None if it is not XML, or has an unknown encoding."""
+    try:
+        return ET.fromstring(body)  # noqa: S314 - expat limits the growth of entities
+    except (ET.ParseError, LookupError, ValueError):
+        return None

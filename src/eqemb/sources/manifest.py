@@ -19,6 +19,7 @@ from eqemb.sources.streams import CHUNK_BYTES
 
 MANIFEST_NAME = "arXiv_src_manifest.xml"
 _MD5 = re.compile(r"[0-9a-f]{32}")
+_WHOLE_NUMBER = re.compile("[0-9]{1,15}")
 _MOST_BYTES = 64 << 20  # that of all of arXiv has some 5 MB
 _NAMED_TARS = 3  # in a message
 
@@ -65,7 +66,7 @@ def read_manifest(path: str) -> TarManifest:
                     else:
                         found[name] = entry
                     element.clear()
-    except ET.ParseError as error:
+    except (ET.ParseError, LookupError, ValueError) as error:  # the latter two of encodings
         return TarManifest(found, f"not valid XML ({error})")
     except OSError as error:
         return TarManifest(found, error.strerror or str(error))
@@ -78,9 +79,9 @@ def _entry(element: ET.Element) -> tuple[str, ManifestEntry | None]:
     name = posixpath.basename((element.findtext("filename") or "").strip())
     size, items = ((element.findtext(tag) or "").strip() for tag in ("size", "num_items"))
     md5 = (element.findtext("md5sum") or "").strip().lower()
-    if not name or not size.isdecimal() or not _MD5.fullmatch(md5):
+    if not name or not _WHOLE_NUMBER.fullmatch(size) or not _MD5.fullmatch(md5):
         return name, None
-    return name, ManifestEntry(int(size), md5, int(items) if items.isdecimal() else -1)
+    return name, ManifestEntry(int(size), md5, int(items) if _WHOLE_NUMBER.fullmatch(items) else -1)
 
 
 class Manifests:

@@ -1,5 +1,6 @@
 """Month tars of arXiv's bulk archive are checked against its manifest, and read once."""
 
+import errno
 import hashlib
 import os
 import tracemalloc
@@ -74,6 +75,70 @@ def test_tars_may_be_in_a_folder_below(tmp_path: Path) -> None:
     damaged = manifest_of(entry_of(TAR, MONTH, size=7))
     put(tmp_path, {MANIFEST_NAME: damaged, f"src/{TAR}": MONTH})
     assert skipped(tmp_path) == {f"src/{TAR}": "broken archive"}
+
+
+@pytest.mark.parametrize("given", [f"src/{TAR}", TAR])
+def test_a_tar_may_be_given_by_a_relative_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str
+) -> None:
+    """The manifest is beside it, or in the folder above."""
+    damaged = manifest_of(entry_of(TAR, MONTH, size=7))
+    put(tmp_path, {MANIFEST_NAME: damaged, f"src/{TAR}": MONTH})
+    monkeypatch.chdir(tmp_path if "/" in given else tmp_path / "src")
+    assert list(details(Path(given))) == ["broken archive"]
+    put(tmp_path, {MANIFEST_NAME: b"", f"src/{MANIFEST_NAME}": damaged})
+    assert list(details(Path(given))) == ["broken archive"]
+
+
+def refuse_manifests(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Let nobody see whether there is a manifest; the result lists the paths that were tried."""
+    tried = []
+
+    def refused(path: str) -> bool:
+        tried.append(path)
+        raise PermissionError(errno.EACCES, "Permission denied", path)
+
+    monkeypatch.setattr(manifest, "exists", refused)
+    return tried
+
+
+@pytest.mark.parametrize("looks", [None, Looks()])
+def test_a_manifest_that_is_out_of_reach(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, looks: Looks | None
+) -> None:
+    """Tars are read without a check; each manifest is reported once."""
+    other = TAR.replace("001", "002")
+    folder = put(tmp_path / "bulk", {TAR: MONTH, other: tar({"2301/2301.00009.gz": gz(PAPER)})})
+    tried = refuse_manifests(monkeypatch)
+    places = [f"{place}/{MANIFEST_NAME}" for place in (folder, tmp_path)]
+    for given in ([folder], [folder / TAR, folder / other]):
+        found = list(discover(given, looks=looks))
+        wrong = [one for one in found if one.cause == "broken manifest"]
+        assert [(one.origin, one.detail) for one in wrong] == [
+            (place, "Permission denied") for place in places
+        ]
+        assert "unreadable" not in {one.cause for one in found}
+    assert tried == places * 2
+    monkeypatch.undo()
+    assert names(folder / TAR) == ["2301.00001", "2301.00002"]
+
+
+def test_a_broken_manifest_beside_a_given_tar_is_said(tmp_path: Path) -> None:
+    """Though the manifest is not given; one in a given folder is reported once."""
+    folder = put(bulk(tmp_path), {MANIFEST_NAME: b"<arXivSRC><file>"})
+    for given, origin in ((folder / TAR, f"{folder}/{MANIFEST_NAME}"), (folder, MANIFEST_NAME)):
+        wrong = [one for one in discover([given]) if one.cause == "broken manifest"]
+        assert [one.origin for one in wrong] == [origin]
+        assert names(given) == ["2301.00001", "2301.00002"]
+
+
+def test_a_bucket_has_no_folder_above(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is above it would be another bucket."""
+    tried = refuse_manifests(monkeypatch)
+    manifests = manifest.Manifests()
+    assert manifests.entry(f"s3:/bucket/{TAR}") is None
+    assert manifests.entry(f"s3:/bucket/src/{TAR}") is None
+    assert tried == [f"s3:/bucket/{MANIFEST_NAME}", f"s3:/bucket/src/{MANIFEST_NAME}"]
 
 
 def test_a_tar_of_another_size_is_skipped(tmp_path: Path) -> None:

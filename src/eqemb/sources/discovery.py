@@ -39,6 +39,7 @@ from eqemb.sources.formats import format_of
 from eqemb.sources.forms import claims, identities, identity, is_better_form
 from eqemb.sources.found import (
     ACCOMPANYING,
+    BROKEN_MANIFEST,
     CHECKSUM_DIFFERS,
     DEFAULTS,
     NO_DOCUMENT,
@@ -50,13 +51,7 @@ from eqemb.sources.found import (
     Limits,
 )
 from eqemb.sources.looks import UNCHANGED, Looks, SeenFile
-from eqemb.sources.manifest import (
-    CheckedFile,
-    ManifestEntry,
-    Manifests,
-    is_manifest,
-    size_fault,
-)
+from eqemb.sources.manifest import CheckedFile, ManifestEntry, Manifests, is_manifest, size_fault
 from eqemb.sources.naming import KnownArticles, Names, NoArticles
 from eqemb.sources.remote import is_remote
 from eqemb.sources.roots import common_root, path_below, resolve_root, split_given
@@ -148,6 +143,9 @@ class _Finder:
             found = documents[place]
             yield found if found.cause else self._named(found)
         yield from self._late_records()
+        for path, fault in self._manifests.unreported():  # they are not in a given folder
+            found = Found("", names.encodable(shown_path(path)), "", "file", path)
+            yield _skipped(found, BROKEN_MANIFEST, fault)
 
     def _late_records(self) -> Iterator[Found]:
         """The records of unarXive, last: of a paper that is there in another form, none is read."""

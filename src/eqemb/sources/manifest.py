@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 from xml.etree import ElementTree as ET
 
-from eqemb.sources.files import exists, file_size, open_file
+from eqemb.sources.files import absolute_path, exists, file_size, open_file
 from eqemb.sources.found import BROKEN_MANIFEST, TARS_MISSING
+from eqemb.sources.remote import is_remote
 from eqemb.sources.streams import CHUNK_BYTES
 
 MANIFEST_NAME = "arXiv_src_manifest.xml"
@@ -43,6 +44,8 @@ class TarManifest(NamedTuple):
 
     entries: dict[str, ManifestEntry]
     fault: str = ""
+    is_there: bool = True
+    """False if it is not even known whether there is one."""
 
 
 def is_manifest(path: str) -> bool:
@@ -84,32 +87,53 @@ def _entry(element: ET.Element) -> tuple[str, ManifestEntry | None]:
     return name, ManifestEntry(int(size), md5, int(items) if _WHOLE_NUMBER.fullmatch(items) else -1)
 
 
+def _find_manifest(path: str) -> TarManifest | None:
+    try:
+        return read_manifest(path) if exists(path) else None
+    except OSError as error:  # a folder without permission, or a store without access
+        return TarManifest({}, error.strerror or str(error), is_there=False)
+
+
+def _split(path: str) -> tuple[str, str]:
+    """Return the absolute path of a file's folder, and its name."""
+    return posixpath.split(absolute_path(path).replace("\\", "/"))
+
+
 class Manifests:
     """The manifests that were found; one holds for the tars in its folder and one level below."""
 
     def __init__(self) -> None:
         self._by_folder: dict[str, TarManifest | None] = {}
+        self._judged: set[str] = set()
 
     def entry(self, path: str) -> ManifestEntry | None:
         """Return what the nearest manifest says of a file."""
-        folder, name = posixpath.split(path.replace("\\", "/"))
-        if not name.endswith(".tar"):
+        if not path.endswith(".tar"):
             return None
-        for place in [folder, posixpath.dirname(folder)]:
+        folder, name = _split(path)
+        above = posixpath.dirname(folder)
+        # what is above a bucket is no folder
+        for place in [folder] if is_remote(path) and "/" not in above else [folder, above]:
             if place not in self._by_folder:
-                manifest = f"{place}/{MANIFEST_NAME}"
-                self._by_folder[place] = read_manifest(manifest) if exists(manifest) else None
+                self._by_folder[place] = _find_manifest(f"{place}/{MANIFEST_NAME}")
             known = self._by_folder[place]
-            if known is not None:
+            if known is not None and known.is_there:
                 return known.entries.get(name)
         return None
+
+    def unreported(self) -> Iterator[tuple[str, str]]:
+        """Yield the manifests with a fault that were not judged, each with its fault."""
+        for folder, found in self._by_folder.items():
+            if found is not None and found.fault and folder not in self._judged:
+                yield f"{folder}/{MANIFEST_NAME}", found.fault
 
     def judge(self, manifest: str, names: set[str]) -> Iterator[tuple[str, str]]:
         """Yield what is to be reported of a manifest: cause and detail.
 
         `names` are the files of its folder and of those below.
         """
-        folder = posixpath.dirname(manifest)
+        folder = _split(manifest)[0]
+        self._judged.add(folder)
         found = self._by_folder.get(folder) or read_manifest(manifest)
         self._by_folder[folder] = found
         if found.fault:

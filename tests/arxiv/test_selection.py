@@ -142,6 +142,18 @@ def test_unarxive_records_and_downloads_describe_themselves(tmp_path: Path) -> N
     assert left == {"other category": 1}
 
 
+def test_metadata_beside_a_tar_is_that_of_its_members(tmp_path: Path) -> None:
+    """By their arXiv ids."""
+    month = tar({f"2301/2301.0000{number}.gz": gz(TEX) for number in (1, 2)})
+    about = [
+        {"id": f"2301.0000{number}", "title": "T", "categories": [category]}
+        for number, category in ((1, "cs.LG"), (2, "math.AG"))
+    ]
+    folder = put(tmp_path / "bulk", {"month.tar": month, "metadata.jsonl": lines(*about)})
+    names, causes = chosen(folder, tmp_path / "library", categories=("cs",))
+    assert (names, causes) == (["2301.00001"], {"other category": 1})
+
+
 def test_nothing_chosen_is_one_sentence(papers: Path, tmp_path: Path) -> None:
     """It names the causes and the remedy."""
     with pytest.raises(

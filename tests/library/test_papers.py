@@ -86,18 +86,23 @@ def test_libraries_without_authors_are_read(papers: Path, tmp_path: Path) -> Non
 
 
 def test_the_nearest_file_counts(tmp_path: Path) -> None:
-    """By the name of the file, or by the arXiv id; below the folder of the metadata, too."""
+    """By the name of the file, or by the arXiv id, also of a member of a tar."""
     generation = tmp_path / "generation"
     deep = tmp_path / "a" / "b"
     for folder in (generation, deep):
         folder.mkdir(parents=True)
-    (tmp_path / "a" / "metadata.jsonl").write_text(json.dumps(RECORD))
+    tars = RECORD | {"id": "1501.00003", "title": "In a Tar"}
+    (tmp_path / "a" / "metadata.jsonl").write_text(f"{json.dumps(RECORD)}\n{json.dumps(tars)}")
     near = RECORD | {"id": "1501.00002", "file": "two.gz", "title": "Near"}
     (deep / "metadata.jsonl").write_text(json.dumps(near))
     origins = [("one", "a/b/1501.00001v1.tar.gz"), ("two", "a/b/two.gz!x.tex"), ("three", "c.tex")]
+    origins += [("1501.00003", "a/month.tar!x.gz"), ("four", "a/month.tar!1501/1501.00003v2.gz")]
+    origins += [("1501.00004", "a/month.tar!1501/1501.00004.gz")]
     write_papers(generation, tmp_path, origins, None)
     found = {name: PaperRecords(generation).get(name) for name, _ in origins}
     assert {name: paper.title for name, paper in found.items() if paper} == {
+        "1501.00003": "In a Tar",
+        "four": "In a Tar",
         "one": "On Norms",
         "two": "Near",
     }

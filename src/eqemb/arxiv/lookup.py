@@ -22,20 +22,22 @@ class PaperLookup:
 
     def get(self, name: str, root: Path, origin: str) -> PaperMetadata | None:
         """Return what is known of an article, by its name or by where it is below the root."""
+        paths = (name, origin.replace("!", "/"))
+        ids = [known for known in (arxiv_id(path)[0] for path in paths) if known]
         if self._snapshot is not None:
-            for path in (name, origin.replace("!", "/")):
-                known = arxiv_id(path)[0]
-                if known and (paper := self._snapshot.get(known)) is not None:
+            for known in ids:
+                if (paper := self._snapshot.get(known)) is not None:
                     return paper
-        return next(self._beside(root / origin.partition("!")[0]), None)
+        file, is_member, _ = origin.partition("!")
+        return next(self._beside(root / file, ids if is_member else []), None)
 
-    def _beside(self, file: Path) -> Iterator[PaperMetadata]:
-        """Yield what the folders of a file say about it, the nearest first."""
+    def _beside(self, file: Path, members: list[str]) -> Iterator[PaperMetadata]:
+        """Yield what the folders of a file say about it or its member, the nearest first."""
         for folder in list(file.parents)[:_MOST_FOLDERS_ABOVE]:
             if folder not in self._folders:
                 self._folders[folder] = _read_folder(folder / METADATA_FILE)
             here = self._folders[folder]
-            for key in (file.name, arxiv_id(str(file))[0]):
+            for key in (*members, file.name, arxiv_id(str(file))[0]):
                 if key and key in here:
                     yield here[key]
 

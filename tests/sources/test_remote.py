@@ -63,6 +63,26 @@ def told(found: Found) -> Found:
     return replace(found, path="")
 
 
+def test_a_manifest_without_access_is_none(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stores refuse access instead of saying that a file is missing: tars are read all the same."""
+    url = upload(store, "bucket/src", {"month.tar": FILES["bulk/arXiv_src_9901_001.tar"]})
+    info = type(store).info
+
+    def refused(self: Any, path: str, **options: Any) -> Any:
+        if path.endswith(".xml"):
+            raise PermissionError("Forbidden")
+        return info(self, path, **options)
+
+    expected = [one.name for one in discover([f"{url}/month.tar"]) if not one.cause]
+    monkeypatch.setattr(type(store), "info", refused)
+    found = list(discover([f"{url}/month.tar"]))
+    assert expected
+    assert [one.name for one in found if not one.cause] == expected
+    assert [(one.origin, one.detail) for one in found if one.cause == "broken manifest"] == [
+        (f"memory://bucket/{folder}arXiv_src_manifest.xml", "Forbidden") for folder in ("src/", "")
+    ]
+
+
 def test_urls_are_paths() -> None:
     """In both forms; a drive of Windows is no URL."""
     assert is_remote("s3://bucket/a")

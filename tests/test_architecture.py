@@ -280,6 +280,15 @@ def test_sql_stands_only_in_the_database_module() -> None:
     assert not [place for place in found if not place.startswith(owner)]
 
 
+def test_one_module_finds_the_cache_of_the_user() -> None:
+    """The others ask it for a folder."""
+    assert {
+        module
+        for module, node in nodes(ast.Constant)
+        if isinstance(node, ast.Constant) and node.value == "XDG_CACHE_HOME"
+    } == {"eqemb.storage.cache"}
+
+
 def test_no_two_classes_have_one_name() -> None:
     """A class name finds one class in the whole package."""
     places = defaultdict(list)

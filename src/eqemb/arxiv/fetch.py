@@ -9,7 +9,6 @@
 import gzip
 import hashlib
 import io
-import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -51,6 +50,7 @@ from eqemb.sources.streams import (
     stream_from,
 )
 from eqemb.storage.atomic import new_file
+from eqemb.storage.cache import user_cache
 from eqemb.storage.locks import locked
 
 _MAX_FAILURES = 3  # in a row: the cause is then not a single paper, and the run stops
@@ -108,7 +108,7 @@ class FetchPlan:
 def _one_run_per_user() -> Iterator[None]:
     """Hold a lock: arXiv allows one connection at a time."""
     try:
-        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "eqemb")
+        folder = user_cache()
         folder.mkdir(parents=True, exist_ok=True)
     except (OSError, RuntimeError) as error:
         raise UsageError(

@@ -24,6 +24,7 @@ import numpy as np
 from eqemb import __version__
 from eqemb.errors import EqembError, UsageError
 from eqemb.storage.atomic import write_json
+from eqemb.storage.cache import user_cache
 
 FORMAT, VERSION = "eqemb measurements", 1
 SHIPPED = "measurements.json"
@@ -179,10 +180,9 @@ def _numbers(table: Any) -> dict[str, Any]:
 def default_file() -> Path:
     """Where `--measure` writes: in the user's cache folder."""
     try:
-        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "eqemb")
+        return user_cache() / SHIPPED
     except RuntimeError as error:
         raise UsageError(f"there is no home folder ({error}): say where with -o FILE") from None
-    return folder / SHIPPED
 
 
 def describe_machine() -> str:

@@ -18,8 +18,7 @@ from eqemb.sources.found import Limits
 CHUNK_BYTES = 1 << 16
 #: Compressed bytes read at a time: few, so that a high ratio is noticed early.
 COMPRESSED_BYTES = 1 << 14
-# compressed bytes read at a time: few, so that a high ratio is noticed early
-_RATIO_FROM = 10_000_000
+_RATIO_FROM = 10_000_000  # decompressed bytes from which the ratio is checked
 _DECODE_ERRORS: tuple[type[Exception], ...] = (
     zlib.error,
     lzma.LZMAError,

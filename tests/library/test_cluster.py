@@ -5,6 +5,7 @@ The cluster is a fake one in this process: it ends jobs in any order and loses s
 """
 
 import dataclasses
+import gzip
 import json
 import os
 import random
@@ -25,7 +26,8 @@ from eqemb.library.executor import Reading, WorkerLimits
 from eqemb.library.progress import Progress
 from eqemb.library.segments import Indexer, Segment
 from eqemb.sources import Found, Limits, discover
-from synthetic import InlineExecutor, corpus, papers, read_inline
+from packing import tar
+from synthetic import InlineExecutor, corpus, paper, papers, read_inline
 
 COUNT, SIZE = 23, 4  # six segments, the last one of three
 BODY = r"Some words. \begin{equation} x = 1 \end{equation} More words."
@@ -193,6 +195,32 @@ def test_no_more_segments_are_begun_than_needed(folder: Path, use: Use) -> None:
 
     read(folder, progress=tell)
     assert most <= 3
+
+
+@pytest.mark.parametrize(("segments_at_once", "most"), [(0, 1), (2, 2), (99, 4)])
+def test_bytes_of_members_that_are_dealt_out_are_bounded(
+    tmp_path: Path, use: Use, monkeypatch: pytest.MonkeyPatch, segments_at_once: int, most: int
+) -> None:
+    """The command holds them in memory; one segment is always dealt out, and nothing changes."""
+    bodies = {f"{n:02}.gz": gzip.compress(paper(BODY, f"Paper {n}").encode()) for n in range(COUNT)}
+    (tmp_path / "papers").mkdir()
+    (tmp_path / "papers/all.tar").write_bytes(tar(bodies))
+    size = max(map(len, bodies.values())) * SIZE
+    monkeypatch.setattr(cluster, "MOST_BYTES", size * segments_at_once)
+    fake = use(FakeCluster(slots=3))
+    begun: list[list[int]] = []
+    submit = fake.submit
+
+    def note(job: SegmentJob, at: Path) -> int:
+        handle = submit(job, at)
+        begun.append([job.size for job, _ in fake.jobs.values()])
+        return handle
+
+    monkeypatch.setattr(fake, "submit", note)
+    assert read(tmp_path) == read(tmp_path, "local", engine="local")
+    assert len(begun) == 6
+    assert max(map(len, begun)) == most
+    assert all(0 < sum(one) <= max(size * segments_at_once, size) for one in begun)
 
 
 def test_progress_ends_at_the_counts_of_the_report(folder: Path, use: Use) -> None:

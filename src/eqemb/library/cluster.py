@@ -39,6 +39,8 @@ from eqemb.storage.atomic import write_atomically
 _log = logging.getLogger("eqemb")
 #: How often a segment is dealt out before we give up.
 MOST_ATTEMPTS = 5
+#: Bytes of members of archives that are dealt out at a time, unless one segment alone has more.
+MOST_BYTES = 512 << 20
 _LOOK_EVERY = 0.5  # seconds, also between two notes of a worker
 _PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -100,6 +102,11 @@ class SegmentJob:
     indexer: Indexer | None
     version: str
     """Of the eqemb that deals out the job."""
+
+    @property
+    def size(self) -> int:
+        """The bytes of the members of archives in it; other papers are opened by the worker."""
+        return sum(len(found.data) for found in self.sources if found.data is not None)
 
     def run(self, folder: Path) -> Made | str:
         """Write the segment into a new folder; an error that the user can act on is returned."""
@@ -239,8 +246,7 @@ class ClusterEngine:
         attempts = self._attempts(tasks, writer)
         attempt = next(attempts, None)
         while attempt is not None or self._running:
-            # one more than there are slots, so that no worker waits for its next segment
-            while attempt is not None and len(self._running) <= cluster.slots():
+            while attempt is not None and self._has_room(attempt.job, cluster):
                 self._running[cluster.submit(attempt.job, attempt.folder)] = attempt
                 attempt = next(attempts, None)
             for handle in cluster.wait(list(self._running), _LOOK_EVERY):
@@ -254,6 +260,16 @@ class ClusterEngine:
                     writer.adopt(ended.number, ended.folder, made.segment)
                     ended.remove()
             self._show(meter, done)
+
+    def _has_room(self, job: SegmentJob, cluster: Cluster) -> bool:
+        """Whether a job can be dealt out besides those that run."""
+        if not self._running:
+            return True
+        # one more than there are slots, so that no worker waits for its next segment
+        if len(self._running) > cluster.slots():
+            return False
+        running = sum(attempt.job.size for attempt in self._running.values())
+        return not job.size or running + job.size <= MOST_BYTES
 
     def _attempts(self, tasks: Iterator[Found], writer: SegmentWriter) -> Iterator[_Attempt]:
         """Yield the first attempt at each segment that is not full."""

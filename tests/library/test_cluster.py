@@ -10,6 +10,8 @@ import json
 import os
 import random
 import shutil
+import socket
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,7 +27,7 @@ from eqemb.library.cluster import MOST_ATTEMPTS, Made, SegmentJob, WorkerLostErr
 from eqemb.library.executor import Reading, WorkerLimits
 from eqemb.library.progress import Progress
 from eqemb.library.segments import Indexer, Segment
-from eqemb.sources import Found, Limits, discover
+from eqemb.sources import Found, Limits, discover, remote
 from packing import tar
 from synthetic import InlineExecutor, corpus, paper, papers, read_inline
 
@@ -437,6 +439,52 @@ def test_paths_of_sources_are_absolute(
     assert all(Path(path).is_absolute() for path in seen)
 
 
+# -- papers at URLs
+
+
+@pytest.fixture
+def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The URL of a folder of papers."""
+    pytest.importorskip("fsspec", reason="fsspec is not installed (extra `remote`)")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    corpus(tmp_path / "papers", COUNT)
+    return f"file://{tmp_path / 'papers'}"
+
+
+def test_papers_at_a_url_are_read(
+    tmp_path: Path, use: Use, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the local engine does: a URL does not depend on the current folder."""
+    fake = use(FakeCluster())
+    monkeypatch.chdir(tmp_path)
+    for engine in ("local", "ray"):
+        Library.read([url], tmp_path / engine, engine=engine).close()
+    assert files(tmp_path / "ray") == files(tmp_path / "local")
+    assert len(fake.ended) == 6
+    report = json.loads((tmp_path / "ray/report.json").read_text("utf-8"))
+    assert report["skipped"]["total"] == 2  # the two PDFs
+
+
+def test_machine_without_access_to_a_store_refuses(
+    tmp_path: Path, url: str, parts: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise every paper would be skipped as unreadable."""
+    sources = tuple(map(cluster._absolute, discover([url])))
+
+    def refuse(path: str | Path) -> str:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(remote, "kind_of", refuse)
+    said = str(job_of(sources).run(parts / "0-x"))
+    assert "Permission denied" in said
+    assert f"{tmp_path / 'papers'}" in said
+    monkeypatch.undo()
+    monkeypatch.setitem(sys.modules, "fsspec.core", None)
+    said = str(job_of(sources).run(parts / "0-x"))
+    assert f"{socket.gethostname()} cannot open papers: file:///" in said
+    assert "pip install 'eqemb[remote]'" in said
+
+
 # -- the choice of an engine
 
 
@@ -453,7 +501,12 @@ def test_unknown_engine_is_refused(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "address"),
-    [("ray", None), ("ray://head", "ray://head:10001"), ("ray://head:7", "ray://head:7")],
+    [
+        ("ray", None),
+        ("ray://head:65535", "ray://head:65535"),
+        ("ray://head", "ray://head:10001"),
+        ("ray://head:7", "ray://head:7"),
+    ],
 )
 def test_address_of_a_cluster(name: str, address: str | None) -> None:
     """The port of Ray's clients is the default."""

@@ -34,6 +34,8 @@ from eqemb.library.progress import ProgressMeter
 from eqemb.library.rows import ReadCounts
 from eqemb.library.segments import Indexer, Segment, SegmentWriter, complete_segment
 from eqemb.sources import Found
+from eqemb.sources.files import exists
+from eqemb.sources.remote import is_remote
 from eqemb.storage.atomic import write_atomically
 
 _log = logging.getLogger("eqemb")
@@ -128,10 +130,12 @@ class SegmentJob:
             raise EqembError(not_shared(folder.parent, host))
         if code_version() != self.version:
             raise EqembError(other_version(code_version(), self.version, host))
+        opened = [one for one in self.sources if one.path and one.data is None and not one.cause]
+        _check_stores([one.path for one in opened if is_remote(one.path)], host)
         places = {
             Path(found.path) if found.kind == "folder" else Path(found.path).parent
-            for found in self.sources
-            if found.path and found.data is None and not found.cause
+            for found in opened
+            if not is_remote(found.path)
         }
         for place in sorted(places):
             if not place.is_dir():
@@ -154,6 +158,15 @@ class SegmentJob:
                 note.add(record.counts, record.name)
             records.finish()
         return note.counts
+
+
+def _check_stores(paths: Sequence[str], host: str) -> None:
+    """Raise an error if a machine cannot ask the stores of remote papers, one paper of each."""
+    for path in {Path(path).parts[:2]: path for path in reversed(paths)}.values():
+        try:
+            exists(path)
+        except EqembError as error:
+            raise EqembError(f"{host} cannot open papers: {error}") from None
 
 
 def not_shared(folder: Path, host: str) -> str:
@@ -326,4 +339,6 @@ def _result(cluster: Cluster, handle: Any, attempt: _Attempt) -> Made | None:
 
 def _absolute(found: Found) -> Found:
     """Return a source whose path does not depend on the current folder."""
-    return replace(found, path=str(Path(found.path).absolute())) if found.path else found
+    if not found.path or is_remote(found.path):
+        return found
+    return replace(found, path=str(Path(found.path).absolute()))

@@ -499,6 +499,13 @@ def test_unknown_engine_is_refused(tmp_path: Path, name: str) -> None:
     assert not (tmp_path / "lib").exists()
 
 
+@pytest.mark.parametrize("port", ["0", "65536", "99999", "1" * 30])
+def test_port_that_does_not_exist_is_refused(port: str) -> None:
+    """In one sentence, before anything is created."""
+    with pytest.raises(UsageError, match=rf"port of ray://head:{port} must be from 1 to 65535\Z"):
+        engines.EngineChoice(f"ray://head:{port}")
+
+
 @pytest.mark.parametrize(
     ("name", "address"),
     [

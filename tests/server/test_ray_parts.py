@@ -45,6 +45,8 @@ def test_an_engine_that_does_not_exist_is_refused() -> None:
         check_engine(engine)
     with pytest.raises(UsageError, match="must be local, ray or ray://HOST, not 'spark'"):
         check_engine("spark")
+    with pytest.raises(UsageError, match="port of ray://head:99999 must be from 1 to 65535"):
+        check_engine("ray://head:99999")
 
 
 def test_the_address_of_a_cluster_has_a_port() -> None:

@@ -19,6 +19,7 @@ from eqemb.facade.library import Library
 from eqemb.library import ray_cluster, segments
 from eqemb.library.progress import Progress
 from eqemb.library.ray_cluster import RayCluster
+from local_ray import OBJECT_STORE, PATIENCE, require_local_ray
 from synthetic import HAS_PROC, Run, corpus, hostile_modules, papers, wait_for
 
 COUNT, SIZE = 23, 5
@@ -33,6 +34,16 @@ def own_cluster() -> Iterator[None]:
     """Start a cluster for each test that needs one, whatever else runs on this machine."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_ADDRESS", "local")
+        yield
+
+
+@pytest.fixture(scope="module")
+def starts() -> Iterator[None]:
+    """Skip a test if Ray itself cannot start here; otherwise, clusters are small and patient."""
+    require_local_ray()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ray_cluster, "_OBJECT_STORE", OBJECT_STORE)
+        patch.setattr(ray_cluster, "_PROBE_SECONDS", PATIENCE)
         yield
 
 
@@ -72,6 +83,7 @@ def content(library: Path) -> dict[str, bytes]:
 
 
 @needs_ray
+@pytest.mark.usefixtures("starts")
 def test_ray_makes_the_library_of_the_local_engine(folder: Path) -> None:
     """Every file is the same, and nothing is left of the workers."""
     assert read(folder, "ray") == content(folder / "local")
@@ -91,6 +103,7 @@ def kill_one(library: Path, killed: list[int]) -> Callable[[Progress], None]:
 
 
 @needs_ray
+@pytest.mark.usefixtures("starts")
 def test_killed_worker_changes_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its segment is made again by another one."""
     attempts: list[Path] = []
@@ -109,6 +122,7 @@ def test_killed_worker_changes_nothing(folder: Path, monkeypatch: pytest.MonkeyP
 
 
 @needs_ray
+@pytest.mark.usefixtures("starts")
 def test_interrupted_reading_is_resumed_by_either_engine(folder: Path) -> None:
     """Finished segments are kept, and no worker outlives the interruption."""
     workers: set[int] = set()
@@ -122,7 +136,9 @@ def test_interrupted_reading_is_resumed_by_either_engine(folder: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         read(folder, "stopped", progress=interrupt)
     if HAS_PROC:
-        assert wait_for(lambda: not any(Path(f"/proc/{pid}/fd").exists() for pid in workers), 30.0)
+        assert wait_for(
+            lambda: not any(Path(f"/proc/{pid}/fd").exists() for pid in workers), PATIENCE
+        )
     assert not (folder / "stopped/generations/1/read-parts").exists()
     assert read(folder, "stopped", engine="local", resume=True) == content(folder / "local")
     run = json.loads((folder / "stopped/generations/1/run.json").read_text("utf-8"))
@@ -130,6 +146,7 @@ def test_interrupted_reading_is_resumed_by_either_engine(folder: Path) -> None:
 
 
 @needs_ray
+@pytest.mark.usefixtures("starts")
 def test_workers_import_nothing_from_the_current_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,6 +160,7 @@ def test_workers_import_nothing_from_the_current_folder(
 
 
 @needs_ray
+@pytest.mark.usefixtures("starts")
 def test_machine_that_does_not_see_the_library_is_refused(tmp_path: Path) -> None:
     """Before papers are dealt out."""
     cluster = RayCluster(None, 1)

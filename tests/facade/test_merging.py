@@ -16,11 +16,13 @@ from eqemb.facade.use import use_model
 from eqemb.index import build as index_build
 from eqemb.index.build import build_vectors
 from eqemb.index.merge import merge_indexes
+from eqemb.index.merge_arrays import CannotMergeError
 from eqemb.index.segments import open_index
 from eqemb.index.text import index_text
 from eqemb.index.vectors import _UnitVectors, _WordVectors
 from eqemb.library import segments
 from eqemb.library.database import Records
+from eqemb.library.segments import SegmentWriter
 from eqemb.models.embeddings import Embeddings
 from synthetic import paper, read_inline
 
@@ -207,6 +209,80 @@ def test_an_older_index_is_computed_again_in_pieces(
     assert compact_library(folder).after == 2
     assert indexed == [1] * 9
     assert files(folder / "segments") == wanted
+
+
+def damage(folder: Path, place: int) -> None:
+    """Change a file of the index of a segment of a library."""
+    with Library.open(folder) as library:
+        name = library.manifest.segments[place].name
+    path = folder / "segments" / name / "index" / "terms.weights.npy"
+    path.write_bytes(path.read_bytes()[:-1] + b"\xff")
+
+
+def test_papers_beside_a_damaged_index_are_indexed_in_pieces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Memory for indexing is bounded; the pieces are merged, and the files are the same."""
+    folder, papers = tmp_path / "library", write(tmp_path / "papers", 5)
+    build(papers, folder)
+    shutil.copytree(folder, tmp_path / "intact")
+    compact_library(tmp_path / "intact")
+    damage(folder, 3)
+    indexed = count_indexed(monkeypatch)
+    assert compact_library(folder).after == 1
+    assert indexed == [1]
+    assert files(folder / "segments") == files(tmp_path / "intact" / "segments")
+    assert "terms.weights.npy is damaged: papers are indexed again, some at a time" in caplog.text
+
+
+def test_an_addition_beside_a_damaged_index_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if nothing can be merged, whatever the reason."""
+    folder, papers = tmp_path / "library", write(tmp_path / "papers", 7)
+    build(papers, folder)
+    shutil.copytree(folder, tmp_path / "other")
+    damage(folder, 3)
+    write(papers, 8)
+    indexed = count_indexed(monkeypatch)
+    add_papers(folder, papers, jobs=1)
+    assert sizes(folder) == [6, 1, 1]
+    assert indexed == [1, 1]  # the new one, and the one whose index was damaged
+
+    def fail(*_: object) -> None:
+        raise CannotMergeError("it does not fit")
+
+    monkeypatch.setattr(index_build, "merge_indexes", fail)
+    add_papers(tmp_path / "other", papers, jobs=1)
+    assert sizes(tmp_path / "other") == [1] * 8
+    assert max(indexed) == 1
+
+
+@pytest.mark.parametrize("stop", [1, 3, 6])
+def test_indexing_in_pieces_is_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: int
+) -> None:
+    """No paper is lost: five pieces are written, and the segment that they are merged into."""
+    folder, papers = tmp_path / "library", write(tmp_path / "papers", 5)
+    build(papers, folder)
+    damage(folder, 1)
+    left, adopt = stop, SegmentWriter.adopt
+
+    def interrupt(*given: Any) -> None:
+        nonlocal left
+        left -= 1
+        if not left:
+            raise KeyboardInterrupt
+        adopt(*given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SegmentWriter, "adopt", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            compact_library(folder)
+        compact_library(folder, resume=True)
+    assert sizes(folder) == [5]
+    build(papers, tmp_path / "whole", 6)
+    assert files(folder / "segments") == files(tmp_path / "whole" / "segments")
 
 
 def test_vectors_of_merged_segments_are_copied(

@@ -16,6 +16,7 @@ from eqemb.index.merge import merge_indexes
 from eqemb.index.merge_arrays import CannotMergeError
 from eqemb.index.merge_parts import number_parts
 from eqemb.index.postings import load_array
+from eqemb.library import segments
 from eqemb.library.database import Records
 from eqemb.library.rows import Record, skipped
 from eqemb.library.segments import SegmentIndex
@@ -200,6 +201,22 @@ def test_a_damaged_part_is_indexed_again(tmp_path: Path, caplog: pytest.LogCaptu
         merge_index(parts, opened, tmp_path / "index")
     assert differing(tmp_path / "built", tmp_path / "index") == []
     assert "terms.weights.npy is damaged: its papers are indexed again" in caplog.text
+
+
+def test_many_papers_are_not_indexed_at_once_for_a_damaged_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The caller has to index them in pieces; nothing half-made is left."""
+    records = read(tmp_path / "papers", [r"\[ x = y \]", r"\[ a = b + c \]"])
+    parts = [build(tmp_path / f"part{n}", [record]) for n, record in enumerate(records)]
+    (parts[1].folder / "terms.weights.npy").unlink()
+    monkeypatch.setattr(segments, "SEGMENT_DOCUMENTS", 1)
+    with (
+        closing(write(tmp_path / "merged", records)) as opened,
+        pytest.raises(CannotMergeError, match=r"terms\.weights\.npy is damaged"),
+    ):
+        merge_index(parts, opened, tmp_path / "index")
+    assert not (tmp_path / "index").exists()
 
 
 def test_parts_of_other_records_are_refused(tmp_path: Path) -> None:

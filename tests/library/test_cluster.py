@@ -5,10 +5,13 @@ The cluster is a fake one in this process: it ends jobs in any order and loses s
 """
 
 import dataclasses
+import gzip
 import json
 import os
 import random
 import shutil
+import socket
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,8 +27,9 @@ from eqemb.library.cluster import MOST_ATTEMPTS, Made, SegmentJob, WorkerLostErr
 from eqemb.library.executor import Reading, WorkerLimits
 from eqemb.library.progress import Progress
 from eqemb.library.segments import Indexer, Segment
-from eqemb.sources import Found, Limits, discover
-from synthetic import InlineExecutor, corpus, papers, read_inline
+from eqemb.sources import Found, Limits, discover, remote
+from packing import tar
+from synthetic import InlineExecutor, corpus, paper, papers, read_inline
 
 COUNT, SIZE = 23, 4  # six segments, the last one of three
 BODY = r"Some words. \begin{equation} x = 1 \end{equation} More words."
@@ -193,6 +197,32 @@ def test_no_more_segments_are_begun_than_needed(folder: Path, use: Use) -> None:
 
     read(folder, progress=tell)
     assert most <= 3
+
+
+@pytest.mark.parametrize(("segments_at_once", "most"), [(0, 1), (2, 2), (99, 4)])
+def test_bytes_of_members_that_are_dealt_out_are_bounded(
+    tmp_path: Path, use: Use, monkeypatch: pytest.MonkeyPatch, segments_at_once: int, most: int
+) -> None:
+    """The command holds them in memory; one segment is always dealt out, and nothing changes."""
+    bodies = {f"{n:02}.gz": gzip.compress(paper(BODY, f"Paper {n}").encode()) for n in range(COUNT)}
+    (tmp_path / "papers").mkdir()
+    (tmp_path / "papers/all.tar").write_bytes(tar(bodies))
+    size = max(map(len, bodies.values())) * SIZE
+    monkeypatch.setattr(cluster, "MOST_BYTES", size * segments_at_once)
+    fake = use(FakeCluster(slots=3))
+    begun: list[list[int]] = []
+    submit = fake.submit
+
+    def note(job: SegmentJob, at: Path) -> int:
+        handle = submit(job, at)
+        begun.append([job.size for job, _ in fake.jobs.values()])
+        return handle
+
+    monkeypatch.setattr(fake, "submit", note)
+    assert read(tmp_path) == read(tmp_path, "local", engine="local")
+    assert len(begun) == 6
+    assert max(map(len, begun)) == most
+    assert all(0 < sum(one) <= max(size * segments_at_once, size) for one in begun)
 
 
 def test_progress_ends_at_the_counts_of_the_report(folder: Path, use: Use) -> None:
@@ -409,6 +439,52 @@ def test_paths_of_sources_are_absolute(
     assert all(Path(path).is_absolute() for path in seen)
 
 
+# -- papers at URLs
+
+
+@pytest.fixture
+def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The URL of a folder of papers."""
+    pytest.importorskip("fsspec", reason="fsspec is not installed (extra `remote`)")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    corpus(tmp_path / "papers", COUNT)
+    return f"file://{tmp_path / 'papers'}"
+
+
+def test_papers_at_a_url_are_read(
+    tmp_path: Path, use: Use, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the local engine does: a URL does not depend on the current folder."""
+    fake = use(FakeCluster())
+    monkeypatch.chdir(tmp_path)
+    for engine in ("local", "ray"):
+        Library.read([url], tmp_path / engine, engine=engine).close()
+    assert files(tmp_path / "ray") == files(tmp_path / "local")
+    assert len(fake.ended) == 6
+    report = json.loads((tmp_path / "ray/report.json").read_text("utf-8"))
+    assert report["skipped"]["total"] == 2  # the two PDFs
+
+
+def test_machine_without_access_to_a_store_refuses(
+    tmp_path: Path, url: str, parts: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise every paper would be skipped as unreadable."""
+    sources = tuple(map(cluster._absolute, discover([url])))
+
+    def refuse(path: str | Path) -> str:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(remote, "kind_of", refuse)
+    said = str(job_of(sources).run(parts / "0-x"))
+    assert "Permission denied" in said
+    assert f"{tmp_path / 'papers'}" in said
+    monkeypatch.undo()
+    monkeypatch.setitem(sys.modules, "fsspec.core", None)
+    said = str(job_of(sources).run(parts / "0-x"))
+    assert f"{socket.gethostname()} cannot open papers: file:///" in said
+    assert "pip install 'eqemb[remote]'" in said
+
+
 # -- the choice of an engine
 
 
@@ -423,9 +499,21 @@ def test_unknown_engine_is_refused(tmp_path: Path, name: str) -> None:
     assert not (tmp_path / "lib").exists()
 
 
+@pytest.mark.parametrize("port", ["0", "65536", "99999", "1" * 30])
+def test_port_that_does_not_exist_is_refused(port: str) -> None:
+    """In one sentence, before anything is created."""
+    with pytest.raises(UsageError, match=rf"port of ray://head:{port} must be from 1 to 65535\Z"):
+        engines.EngineChoice(f"ray://head:{port}")
+
+
 @pytest.mark.parametrize(
     ("name", "address"),
-    [("ray", None), ("ray://head", "ray://head:10001"), ("ray://head:7", "ray://head:7")],
+    [
+        ("ray", None),
+        ("ray://head:65535", "ray://head:65535"),
+        ("ray://head", "ray://head:10001"),
+        ("ray://head:7", "ray://head:7"),
+    ],
 )
 def test_address_of_a_cluster(name: str, address: str | None) -> None:
     """The port of Ray's clients is the default."""

@@ -19,6 +19,7 @@ from eqemb.facade.library import Library
 from eqemb.library import ray_cluster, segments
 from eqemb.library.progress import Progress
 from eqemb.library.ray_cluster import RayCluster
+from local_ray import OBJECT_STORE, PATIENCE, require_local_ray
 from synthetic import HAS_PROC, Run, corpus, hostile_modules, papers, wait_for
 
 COUNT, SIZE = 23, 5
@@ -33,6 +34,16 @@ def own_cluster() -> Iterator[None]:
     """Start a cluster for each test that needs one, whatever else runs on this machine."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_ADDRESS", "local")
+        yield
+
+
+@pytest.fixture(scope="module")
+def starts() -> Iterator[None]:
+    """Skip a test if Ray itself cannot start here; otherwise, clusters are small and patient."""
+    require_local_ray()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ray_cluster, "_OBJECT_STORE", OBJECT_STORE)
+        patch.setattr(ray_cluster, "_PROBE_SECONDS", PATIENCE)
         yield
 
 
@@ -72,6 +83,7 @@ def content(library: Path) -> dict[str, bytes]:
 
 
 @needs_ray
+@pytest.mark.usefixtures("starts")
 def test_ray_makes_the_library_of_the_local_engine(folder: Path) -> None:
     """Every file is the same, and nothing is left of the workers."""
     assert read(folder, "ray") == content(folder / "local")
@@ -91,6 +103,7 @@ def kill_one(library: Path, killed: list[int]) -> Callable[[Progress], None]:
 
 
 @needs_ray
+@pytest.mark.usefixtures("starts")
 def test_killed_worker_changes_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its segment is made again by another one."""
     attempts: list[Path] = []
@@ -109,6 +122,7 @@ def test_killed_worker_changes_nothing(folder: Path, monkeypatch: pytest.MonkeyP
 
 
 @needs_ray
+@pytest.mark.usefixtures("starts")
 def test_interrupted_reading_is_resumed_by_either_engine(folder: Path) -> None:
     """Finished segments are kept, and no worker outlives the interruption."""
     workers: set[int] = set()
@@ -122,7 +136,9 @@ def test_interrupted_reading_is_resumed_by_either_engine(folder: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         read(folder, "stopped", progress=interrupt)
     if HAS_PROC:
-        assert wait_for(lambda: not any(Path(f"/proc/{pid}/fd").exists() for pid in workers), 30.0)
+        assert wait_for(
+            lambda: not any(Path(f"/proc/{pid}/fd").exists() for pid in workers), PATIENCE
+        )
     assert not (folder / "stopped/generations/1/read-parts").exists()
     assert read(folder, "stopped", engine="local", resume=True) == content(folder / "local")
     run = json.loads((folder / "stopped/generations/1/run.json").read_text("utf-8"))
@@ -130,6 +146,7 @@ def test_interrupted_reading_is_resumed_by_either_engine(folder: Path) -> None:
 
 
 @needs_ray
+@pytest.mark.usefixtures("starts")
 def test_workers_import_nothing_from_the_current_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,6 +160,7 @@ def test_workers_import_nothing_from_the_current_folder(
 
 
 @needs_ray
+@pytest.mark.usefixtures("starts")
 def test_machine_that_does_not_see_the_library_is_refused(tmp_path: Path) -> None:
     """Before papers are dealt out."""
     cluster = RayCluster(None, 1)
@@ -158,44 +176,81 @@ def test_machine_that_does_not_see_the_library_is_refused(tmp_path: Path) -> Non
 
 
 @needs_ray
-@pytest.mark.parametrize("engine", ["ray", "ray://127.0.0.1:1"])
+@pytest.mark.parametrize(
+    ("engine", "address"),
+    [("ray", "127.0.0.1:1"), ("ray://127.0.0.1:1", "")],
+)
 def test_cluster_that_does_not_answer_is_one_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str, address: str
 ) -> None:
     """It names the address and what to do; Ray itself would try for minutes."""
     papers(tmp_path / "papers", a=BODY)
-    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
-    why = r"cannot connect to the Ray cluster at \S*127\.0\.0\.1:1 \(.*\): start one with"
+    monkeypatch.setenv("RAY_ADDRESS", address)
+    why = rf"cannot connect to the Ray cluster at {address or engine} \(.*\): start one with"
     with pytest.raises(EqembError, match=why):
         read(tmp_path, "lib", engine=engine)
 
 
 @needs_ray
-def test_lost_cluster_is_one_sentence(tmp_path: Path) -> None:
+@pytest.mark.parametrize("error", ["ConnectionError", "RaySystemError"])
+@pytest.mark.parametrize("use", ["check", "answers", "slots", "submit", "wait", "result"])
+def test_lost_cluster_is_one_sentence(tmp_path: Path, use: str, error: str) -> None:
     """It says how to continue."""
-    cluster = RayCluster(None, 1)
-    cluster.close()
-    cluster._ray = LostRay(cluster._ray.exceptions)
-    cluster._run = cluster._ray
+    exceptions = importlib.import_module("ray.exceptions")
+    lost = LostRay(exceptions, getattr(exceptions, error, ConnectionError)("gone\nand more"))
+    cluster = RayCluster.__new__(RayCluster)  # without one that runs
+    cluster._ray, cluster._run, cluster._jobs = lost, lost, None
     job: Any = None
-    for use in (cluster.slots, lambda: cluster.submit(job, tmp_path), lambda: cluster.wait([], 1)):
-        with pytest.raises(
-            EqembError, match=r"Ray cluster is lost \(gone\): continue with --resume"
-        ):
-            use()
+    uses: dict[str, Callable[[], object]] = {
+        "check": lambda: cluster.check(tmp_path),
+        "answers": lambda: cluster.check(tmp_path),
+        "slots": cluster.slots,
+        "submit": lambda: cluster.submit(job, tmp_path),
+        "wait": lambda: cluster.wait([], 1),
+        "result": lambda: cluster.result("handle"),
+    }
+    if use == "answers":  # the machines are listed, and then their answers do not come
+        lost.machines = [{"Alive": True, "Resources": {"CPU": 1}, "NodeID": "0" * 56}]
+    with pytest.raises(EqembError, match=r"Ray cluster is lost \(.*gone\): continue with --resume"):
+        uses[use]()
 
 
 class LostRay:
     """Ray after its cluster has ended: every call fails."""
 
-    def __init__(self, exceptions: Any) -> None:
-        self.exceptions = exceptions
+    def __init__(self, exceptions: Any, error: Exception) -> None:
+        self.exceptions, self._error = exceptions, error
+        self.machines: list[dict[str, Any]] = []
 
-    def nodes(self, *_: Any, **__: Any) -> Any:
+    def nodes(self) -> list[dict[str, Any]]:
+        """Return the machines, or fail."""
+        if not self.machines:
+            raise self._error
+        return self.machines
+
+    def remote(self, *_: Any, **__: Any) -> Any:
+        """Return something that can be called, or fail."""
+        if not self.machines:
+            raise self._error
+        return lambda _function: AnyTask()
+
+    def get(self, *_: Any, **__: Any) -> Any:
         """Fail."""
-        raise ConnectionError("gone\nand more")
+        raise self._error
 
-    remote = wait = nodes
+    wait = get
+
+
+class AnyTask:
+    """A task of Ray that can be started."""
+
+    def options(self, **_: Any) -> "AnyTask":
+        """Return itself."""
+        return self
+
+    def remote(self, *_: Any) -> str:
+        """Return its handle."""
+        return "handle"
 
 
 @pytest.mark.parametrize("spec", [None, ModuleSpec("ray", None)], ids=["nothing", "a folder"])

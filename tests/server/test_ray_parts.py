@@ -1,10 +1,12 @@
 """Parts of a library in Ray Serve: the answers of one process, and a killed replica."""
 
+import importlib
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from eqemb.server.app import make_app
 from eqemb.server.ray_parts import PartStatus, RayParts, check_engine
 from eqemb.server.schemas import HealthSchema
 from eqemb.storage.process import python_command
+from local_ray import OBJECT_STORE, PATIENCE, require_local_ray
 from parts_library import make_segmented
 from synthetic import wait_for
 
@@ -26,8 +29,6 @@ needs_ray = pytest.mark.skipif(  # Ray alone does not need the second one
     find_spec("ray") is None or find_spec("aiohttp_cors") is None,
     reason="Ray Serve is not installed (extra `ray-serve`)",
 )
-#: Seconds that may pass on a machine with much to do.
-PATIENCE = 240.0
 URLS = [
     "/v1/search?q=cosine+similarity",
     "/v1/search?q=cosine+similarity&numbered=true&size=20",
@@ -45,6 +46,8 @@ def test_an_engine_that_does_not_exist_is_refused() -> None:
         check_engine(engine)
     with pytest.raises(UsageError, match="must be local, ray or ray://HOST, not 'spark'"):
         check_engine("spark")
+    with pytest.raises(UsageError, match="port of ray://head:99999 must be from 1 to 65535"):
+        check_engine("ray://head:99999")
 
 
 def test_the_address_of_a_cluster_has_a_port() -> None:
@@ -95,9 +98,17 @@ def segmented(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def deployed(segmented: Path) -> Iterator[RayParts]:
     """Its parts: two, with a replica each."""
-    made = RayParts.deploy(segmented, "ray", parts=2)
-    yield made
-    made.close()
+    require_local_ray()
+    with pytest.MonkeyPatch.context() as patch:
+        ray = importlib.import_module("ray")
+        patch.setattr(ray, "init", partial(ray.init, object_store_memory=OBJECT_STORE))
+        patch.setattr(ray_parts, "DEPLOY_TIMEOUT", PATIENCE)
+        for name in ("DEADLINE", "CLOSE_TIMEOUT"):  # shorter than a request may take
+            patch.setattr(ray_parts, name, PATIENCE / 4)
+        patch.setitem(ray_parts._HEALTH, "health_check_timeout_s", PATIENCE / 4)
+        made = RayParts.deploy(segmented, "ray", parts=2)
+        yield made
+        made.close()
 
 
 @pytest.fixture(scope="module")

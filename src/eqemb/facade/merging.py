@@ -1,14 +1,16 @@
 """Merge segments of a library: the small ones after an addition, all that fit when it is built.
 
 Indexes and vectors of segments are merged without computing them again. A segment whose index is
-of another version is indexed again first, a bounded number of documents at a time.
+of another version, or damaged, is indexed again first, a bounded number of documents at a time.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+import logging
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from eqemb.facade.model import INDEXING, Watch
+from eqemb.index.merge_arrays import CannotMergeError
 from eqemb.library.ingest import rewrite_segments
 from eqemb.library.merge_rules import (
     bounded_parts,
@@ -28,8 +30,11 @@ from eqemb.library.segments import (
 )
 from eqemb.storage.atomic import load_json, to_json, write_atomically
 
+_log = logging.getLogger("eqemb")
 #: Lists what the segments of a generation that is being made were merged from.
 _ORIGINS = "merged_from.json"
+#: An addition stops to merge after so many failures; segments that were indexed again do not fail.
+_MOST_CUTS = 2
 
 
 class SegmentMerger:
@@ -40,6 +45,16 @@ class SegmentMerger:
         self._writer = SegmentWriter(generation, indexer, MERGED)
         self._known = list(self._writer.segments)  # written before an interruption
         self._done = 0
+        self.cuts = 0
+        """How often segments were not merged, because files of their indexes are damaged."""
+
+    def compact(self, manifest: Manifest) -> Manifest:
+        """Return the manifest with all neighbours merged that fit into one segment."""
+        cuts = self.cuts
+        manifest = self.rewrite(list(segments_to_compact(manifest.segments)), manifest)
+        if self.cuts > cuts:  # what was damaged is now intact
+            manifest = self.rewrite(list(segments_to_compact(manifest.segments)), manifest)
+        return manifest
 
     def rewrite(self, ranges: Sequence[range], manifest: Manifest) -> Manifest:
         """Return the manifest with each range of segments written as one.
@@ -53,8 +68,8 @@ class SegmentMerger:
             at = places.stop
             what = f"merging segments {number:,} of {len(ranges):,}"
             self._watch(INDEXING, what)
-            for parts in self._groups(manifest.segments[places.start : places.stop]):
-                segments += self._write(parts, self._report(what))
+            parts = manifest.segments[places.start : places.stop]
+            segments += self._rewrite(parts, self._report(what))
         segments += manifest.segments[at:]
         return manifest.with_segments(tuple(segments))
 
@@ -64,11 +79,29 @@ class SegmentMerger:
 
         return report
 
-    def _groups(self, parts: tuple[Segment, ...]) -> Iterator[tuple[Segment, ...]]:
-        if can_merge(self._writer.home, parts, self._indexer):
-            yield parts
-        else:
-            yield from bounded_parts(parts)
+    def _rewrite(
+        self, parts: tuple[Segment, ...], report: Callable[[int], object]
+    ) -> list[Segment]:
+        """Write segments as one, or as several of a bounded size if they have to be indexed."""
+        is_current = can_merge(self._writer.home, parts, self._indexer)
+        if is_current:
+            try:
+                if not self._was_cut(parts):
+                    return [*self._write(parts, report)]
+            except CannotMergeError as error:
+                _log.warning("%s: papers are indexed again, some at a time", error)
+                self._done -= 1
+            self.cuts += 1
+        self._writer.repairs = is_current
+        try:
+            return [made for group in bounded_parts(parts) for made in self._write(group, report)]
+        finally:
+            self._writer.repairs = False
+
+    def _was_cut(self, parts: tuple[Segment, ...]) -> bool:
+        """Whether segments could not be merged before an interruption: the next one is smaller."""
+        documents = sum(part.live for part in parts)
+        return self._done < len(self._known) and self._known[self._done].documents < documents
 
     def _write(
         self, parts: tuple[Segment, ...], report: Callable[[int], object]
@@ -119,6 +152,8 @@ def merge_small(
     merger = SegmentMerger(generation, indexer, watch)
     while (places := segments_to_merge(manifest.segments)) is not None:
         manifest = merger.rewrite([places], manifest)
+        if merger.cuts >= _MOST_CUTS:  # they are merged when papers are added next
+            break
     return manifest
 
 
@@ -128,5 +163,4 @@ def merge_new(
     """Merge the segments of a new library if there are many: each paper is copied once."""
     if len(manifest.segments) < MERGED_AT_ONCE:
         return manifest
-    ranges = list(segments_to_compact(manifest.segments))
-    return SegmentMerger(generation, indexer, watch).rewrite(ranges, manifest)
+    return SegmentMerger(generation, indexer, watch).compact(manifest)

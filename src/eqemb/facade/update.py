@@ -418,7 +418,7 @@ def compact_library(
         generation = begin_generation(folder, [*old.steps, {"step": "compact"}], resume=resume)
         merger = SegmentMerger(generation, indexer, watch)
         manifest = merger.rewrite(stale, old.manifest)
-        manifest = merger.rewrite(list(segments_to_compact(manifest.segments)), manifest)
+        manifest = merger.compact(manifest)
         manifest.save(generation)
         about = keep_model(old, generation)
         limits = Limits(**old.report["limits"])

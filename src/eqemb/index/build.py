@@ -35,6 +35,7 @@ from eqemb.index.text import BM25_K1, index_text
 from eqemb.index.text_index import TextIndex
 from eqemb.index.vectors import KnownVectors, mean_vectors, write_segment, write_space
 from eqemb.index.windows import write_windows
+from eqemb.library import segments
 from eqemb.library.database import Records
 from eqemb.library.generations import OpenLibrary
 from eqemb.library.segments import Indexer, SegmentIndex, segment_folder
@@ -68,6 +69,9 @@ def merge_index(parts: Sequence[SegmentIndex], records: Records, folder: Path) -
     """Write the index of the documents of several segments, of which `records` are those left.
 
     Where a file of a part is damaged, the records are indexed again.
+
+    Raises:
+        CannotMergeError: A file is damaged, and these are too many documents to index at once.
     """
     try:
         for part in parts:
@@ -76,8 +80,10 @@ def merge_index(parts: Sequence[SegmentIndex], records: Records, folder: Path) -
         index_windows(folder)
         finish_index(folder)
     except CannotMergeError as error:
-        _log.warning("%s: its papers are indexed again", error)
         shutil.rmtree(folder, ignore_errors=True)
+        if records.documents > segments.SEGMENT_DOCUMENTS:
+            raise
+        _log.warning("%s: its papers are indexed again", error)
         build_index(records, folder)
 
 

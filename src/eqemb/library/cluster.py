@@ -34,11 +34,15 @@ from eqemb.library.progress import ProgressMeter
 from eqemb.library.rows import ReadCounts
 from eqemb.library.segments import Indexer, Segment, SegmentWriter, complete_segment
 from eqemb.sources import Found
+from eqemb.sources.files import exists
+from eqemb.sources.remote import is_remote
 from eqemb.storage.atomic import write_atomically
 
 _log = logging.getLogger("eqemb")
 #: How often a segment is dealt out before we give up.
 MOST_ATTEMPTS = 5
+#: Bytes of members of archives that are dealt out at a time, unless one segment alone has more.
+MOST_BYTES = 512 << 20
 _LOOK_EVERY = 0.5  # seconds, also between two notes of a worker
 _PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -101,6 +105,11 @@ class SegmentJob:
     version: str
     """Of the eqemb that deals out the job."""
 
+    @property
+    def size(self) -> int:
+        """The bytes of the members of archives in it; other papers are opened by the worker."""
+        return sum(len(found.data) for found in self.sources if found.data is not None)
+
     def run(self, folder: Path) -> Made | str:
         """Write the segment into a new folder; an error that the user can act on is returned."""
         try:
@@ -121,10 +130,12 @@ class SegmentJob:
             raise EqembError(not_shared(folder.parent, host))
         if code_version() != self.version:
             raise EqembError(other_version(code_version(), self.version, host))
+        opened = [one for one in self.sources if one.path and one.data is None and not one.cause]
+        _check_stores([one.path for one in opened if is_remote(one.path)], host)
         places = {
             Path(found.path) if found.kind == "folder" else Path(found.path).parent
-            for found in self.sources
-            if found.path and found.data is None and not found.cause
+            for found in opened
+            if not is_remote(found.path)
         }
         for place in sorted(places):
             if not place.is_dir():
@@ -147,6 +158,15 @@ class SegmentJob:
                 note.add(record.counts, record.name)
             records.finish()
         return note.counts
+
+
+def _check_stores(paths: Sequence[str], host: str) -> None:
+    """Raise an error if a machine cannot ask the stores of remote papers, one paper of each."""
+    for path in {Path(path).parts[:2]: path for path in reversed(paths)}.values():
+        try:
+            exists(path)
+        except EqembError as error:
+            raise EqembError(f"{host} cannot open papers: {error}") from None
 
 
 def not_shared(folder: Path, host: str) -> str:
@@ -239,8 +259,7 @@ class ClusterEngine:
         attempts = self._attempts(tasks, writer)
         attempt = next(attempts, None)
         while attempt is not None or self._running:
-            # one more than there are slots, so that no worker waits for its next segment
-            while attempt is not None and len(self._running) <= cluster.slots():
+            while attempt is not None and self._has_room(attempt.job, cluster):
                 self._running[cluster.submit(attempt.job, attempt.folder)] = attempt
                 attempt = next(attempts, None)
             for handle in cluster.wait(list(self._running), _LOOK_EVERY):
@@ -254,6 +273,16 @@ class ClusterEngine:
                     writer.adopt(ended.number, ended.folder, made.segment)
                     ended.remove()
             self._show(meter, done)
+
+    def _has_room(self, job: SegmentJob, cluster: Cluster) -> bool:
+        """Whether a job can be dealt out besides those that run."""
+        if not self._running:
+            return True
+        # one more than there are slots, so that no worker waits for its next segment
+        if len(self._running) > cluster.slots():
+            return False
+        running = sum(attempt.job.size for attempt in self._running.values())
+        return not job.size or running + job.size <= MOST_BYTES
 
     def _attempts(self, tasks: Iterator[Found], writer: SegmentWriter) -> Iterator[_Attempt]:
         """Yield the first attempt at each segment that is not full."""
@@ -310,4 +339,6 @@ def _result(cluster: Cluster, handle: Any, attempt: _Attempt) -> Made | None:
 
 def _absolute(found: Found) -> Found:
     """Return a source whose path does not depend on the current folder."""
-    return replace(found, path=str(Path(found.path).absolute())) if found.path else found
+    if not found.path or is_remote(found.path):
+        return found
+    return replace(found, path=str(Path(found.path).absolute()))

@@ -26,7 +26,8 @@ from eqemb.sources import Found
 
 LOCAL, RAY = "local", "ray"
 _COMMIT_EVERY = 1.0  # seconds of work that a kill may cost
-_CLUSTER_ADDRESS = re.compile(r"ray://[^\s/:]+(:\d+)?")
+_CLUSTER_ADDRESS = re.compile(r"ray://[^\s/:]+(?::([0-9]{1,100}))?")
+_LAST_PORT = 65535
 _CLIENT_PORT = 10001  # that Ray's own documentation uses
 
 
@@ -56,8 +57,8 @@ class EngineChoice:
             check_integer("jobs", self.jobs)
         if self.name == LOCAL:
             return
-        if self.name != RAY and not _CLUSTER_ADDRESS.fullmatch(self.name):
-            raise UsageError(f"engine must be local, ray or ray://HOST:PORT, not {self.name!r}")
+        if self.name != RAY:
+            _check_address(self.name)
         require_ray()
 
     @property
@@ -66,6 +67,20 @@ class EngineChoice:
         if self.name == RAY:
             return None
         return self.name if ":" in self.name[6:] else f"{self.name}:{_CLIENT_PORT}"
+
+
+def _check_address(address: str) -> None:
+    match = _CLUSTER_ADDRESS.fullmatch(address)
+    if match is None:
+        raise UsageError(f"engine must be local, ray or ray://HOST:PORT, not {address!r}")
+    if match[1]:
+        check_port(address, int(match[1]))
+
+
+def check_port(address: str, port: int) -> None:
+    """Refuse the address of a cluster whose port cannot exist."""
+    if not 1 <= port <= _LAST_PORT:
+        raise UsageError(f"the port of {address} must be from 1 to {_LAST_PORT}")
 
 
 def make_engine(choice: EngineChoice, reading: Reading) -> Engine:

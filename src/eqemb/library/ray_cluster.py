@@ -56,6 +56,10 @@ class RayCluster:
 
     def check(self, probe: Path) -> None:
         """Raise an error if a machine does not see a file, or has another version of eqemb."""
+        with _connected(self._ray):
+            self._check_machines(probe)
+
+    def _check_machines(self, probe: Path) -> None:
         strategy = importlib.import_module("ray.util.scheduling_strategies")
         look = self._ray.remote(num_cpus=0, max_retries=0)(_make_probe())
         asked = [
@@ -79,6 +83,8 @@ class RayCluster:
                     f"a machine of the Ray cluster did not answer within {_PROBE_SECONDS:g} s:"
                     " see `ray status`"
                 ) from None
+            except self._ray.exceptions.RaySystemError:  # the whole cluster is gone
+                raise
             except self._ray.exceptions.RayError:  # it is gone meanwhile
                 continue
             if version != code_version():
@@ -114,7 +120,8 @@ class RayCluster:
         """Return a segment; raise `WorkerLostError` if its worker is gone."""
         errors = self._ray.exceptions
         try:
-            made: Made | str = self._ray.get(handle)
+            with _connected(self._ray):
+                made: Made | str = self._ray.get(handle)
         except errors.RayTaskError:  # a defect of ours: its traceback is in the message
             raise
         except errors.RayError as error:

@@ -319,6 +319,8 @@ class SegmentWriter:
         """The folder for segments that others write."""
         self.completer: Completer | None = None
         """Completes full segments; without one, this process does."""
+        self.repairs = False
+        """Whether files of an index may be damaged where the segment exists already."""
         self._listed = dict(self._read_list())
         self._pending = set(self._find_pending())
         self._limit = LARGE_SEGMENT_DOCUMENTS if name == MERGED else SEGMENT_DOCUMENTS
@@ -444,6 +446,8 @@ class SegmentWriter:
         place = segment_folder(self.home, segment.name)
         place.parent.mkdir(exist_ok=True)
         if place.exists():  # the same documents were added before
+            if self.repairs:
+                _replace_files(folder / "index", place / "index")
             shutil.rmtree(folder)
         else:
             folder.rename(place)
@@ -471,6 +475,13 @@ class SegmentWriter:
         if self._records is not None:
             self._records.close()
             self._records = None
+
+
+def _replace_files(folder: Path, place: Path) -> None:
+    """Move files over others of the same content, one at a time: none is missing at any time."""
+    for path in sorted(folder.iterdir()):
+        path.replace(place / path.name)
+    sync_folder(place)
 
 
 def _counts(records: Records) -> tuple[int, int, int]:

@@ -15,6 +15,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import re
 import socket
 import threading
 import time
@@ -27,7 +28,7 @@ from typing import Any, NamedTuple, TypeVar
 from eqemb.errors import UsageError
 from eqemb.facade.parts import LibraryPart, PartPlace, PartsLibrary, part_places
 from eqemb.index.statistics import LibraryStatistics, library_statistics
-from eqemb.library.engines import LOCAL, RAY
+from eqemb.library.engines import LOCAL, RAY, check_port
 from eqemb.search.parts import PartAnswer, PartQuestion
 
 _log = logging.getLogger("eqemb.server")
@@ -389,6 +390,9 @@ def check_engine(engine: str) -> None:
     """Refuse an engine that does not exist."""
     if engine not in (LOCAL, RAY) and not engine.startswith(CLUSTER):
         raise UsageError(f"the engine must be local, ray or ray://HOST, not {engine!r}")
+    port = _address(engine).rpartition(":")[2]
+    if re.fullmatch("[0-9]{1,100}", port):  # anything else is refused by `connect`
+        check_port(engine, int(port))
 
 
 def _address(engine: str) -> str:

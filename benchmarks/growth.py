@@ -44,6 +44,7 @@ from pathlib import Path
 from typing import Any
 
 from large_corpus import LargeCorpus, find_papers
+from plan_measurements import PAIR_PAPERS
 from processes import memory, run_measured
 
 from eqemb.planning.measure import measure_pairs, measure_size
@@ -133,14 +134,14 @@ class Growth:
         self._model = model = given.model
         self._file = work / "growth.json"
         self.rows: dict[str, Row] = {}
-        self.pairs: dict[str, float] = {}
+        self.pairs: tuple[dict[str, float], ...] = ()
         if self._file.exists():
             state = json.loads(self._file.read_text("utf-8"))
             if state["model"] != model:
                 raise SystemExit(
                     f"{self._file} has model: {state['model']}, not {model}; remove it"
                 )
-            self.rows, self.pairs = state["sizes"], state.get("pairs", {})
+            self.rows, self.pairs = state["sizes"], tuple(state.get("pairs", ()))
 
     def measure(self, size: int) -> None:
         """Take the measurements of a size that are missing."""
@@ -167,11 +168,11 @@ class Growth:
             staged = dict(self.rows[str(size)]["stages"])
             del staged["seconds"]
             with tempfile.TemporaryDirectory() as folder:
-                self.pairs = measure_pairs(Path(folder), Size(**staged))
+                self.pairs = measure_pairs(Path(folder), Size(**staged), PAIR_PAPERS)
             self._save()
 
     def _save(self) -> None:
-        state = {"machine": describe_machine(), "versions": describe_versions()}
+        state: Row = {"machine": describe_machine(), "versions": describe_versions()}
         state |= {"model": self._model, "pairs": self.pairs, "sizes": self.rows}
         new = self._file.with_suffix(".new")
         new.write_text(json.dumps(state, indent=1), "utf-8")

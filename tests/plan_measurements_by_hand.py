@@ -5,6 +5,7 @@ from typing import Any
 
 from eqemb.planning.measurements import Measurements, Size
 
+MILLION = 1_000_000
 INDEX = ("equations", "text", "structure", "definitions", "renderings")
 
 
@@ -45,11 +46,27 @@ def measurements(*papers: int, **more: Any) -> Measurements:
         versions={"eqemb": "1", "python": "3", "numpy": "2"},
         command="a test",
         sizes=tuple(map(size, papers or (500, 1_000, 2_000))),
-        pairs={"papers": 1000, "hashes": 250, "own_seconds": 0.5, "pair_seconds": 0.1},
+        pairs=(
+            {"papers": 1000, "hashes": 250, "own_seconds": 0.5, "pair_seconds": 0.1},
+            {"papers": 4000, "hashes": 250, "own_seconds": 2.0, "pair_seconds": 0.4},
+        ),
+        merging=(
+            {"source": "a merge", "papers": 100, "equations": 1000, "records_seconds": 0.2,
+             "index_seconds": 0.1, "peak_bytes": 1_000},
+            {"source": "a large merge", "papers": 1000, "equations": 10_000, "index_seconds": 1.5,
+             "peak_bytes": 2_000},
+        ),
         approximate=(
-            {"vectors": 10_000, "dim": 100, "train_seconds": 1, "add_seconds": 1, "bytes": 300_000},
-            {"vectors": 40_000, "dim": 100, "train_seconds": 4, "add_seconds": 8,
-             "bytes": 1_200_000},
+            {"source": "one index", "rows": MILLION, "indexes": 1, "cpu_seconds": 20,
+             "bytes": 30 * MILLION, "peak_bytes": 9},
+            {"source": "two indexes", "rows": 8 * MILLION, "indexes": 2, "cpu_seconds": 320,
+             "bytes": 240 * MILLION, "peak_bytes": 10},
+        ),
+        answers=(
+            {"source": "answers", "equations": MILLION, "words_seconds": 0.01,
+             "equation_seconds": 0.02},
+            {"source": "answers", "equations": 4 * MILLION, "words_seconds": 0.02,
+             "equation_seconds": 0.02},
         ),
         gpu={"name": "a GPU", "source": "a file", "iterations": 5, "words": 1_000_000,
              "seconds_a_word": 1e-6, "seconds_an_equation": 1e-5},

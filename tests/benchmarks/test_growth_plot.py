@@ -27,6 +27,21 @@ def test_figures_of_the_gpu_are_those_of_the_report() -> None:
     assert Measurements.shipped().gpu == plan_measurements.gpu_figures()
 
 
+def test_figures_of_large_libraries_are_those_of_the_results() -> None:
+    """Copied from results/large_figures.json."""
+    shipped = Measurements.shipped()
+    for name, rows in plan_measurements.large_figures().items():
+        assert getattr(shipped, name) == rows
+
+
+def test_the_documentation_names_the_largest_size() -> None:
+    """What was measured for the package; change docs/scale.md with the measurements."""
+    text = (growth_plot.PICTURE.parents[1] / "scale.md").read_text("utf-8")
+    largest = Measurements.shipped().largest
+    said = f"end at {largest.papers:,} papers with {largest.equations:,} equations"
+    assert said in " ".join(text.split())
+
+
 def test_every_stage_is_drawn_and_named() -> None:
     """A line with a point for each size, and the stage's name."""
     sizes = [

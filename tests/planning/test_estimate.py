@@ -7,14 +7,16 @@ from dataclasses import replace
 import pytest
 
 from eqemb.errors import UsageError
+from eqemb.index import approximate_build
 from eqemb.planning import estimate
-from eqemb.planning.estimate import Assumptions, LibraryPlan, Stage, make_plan, to_json
+from eqemb.planning.estimate import make_plan
 from eqemb.planning.measurements import Measurements
+from eqemb.planning.plan import Assumptions, LibraryPlan, Stage, to_json
 from plan_measurements_by_hand import measurements, size
 
 MILLION = 1_000_000
 #: How sources begin or what they name.
-KNOWN_SOURCES = "measured|your figure|formula|a process|the codes|Heaps|without mapped"
+KNOWN_SOURCES = "measured|your figure|formula|a process|Heaps|without mapped"
 
 
 def planned(papers: int = MILLION, made: Measurements | None = None, **given: float) -> LibraryPlan:
@@ -47,19 +49,53 @@ def test_linear_stages() -> None:
     assert stage(plan, "vectors").value("disk_bytes") == pytest.approx(4000 * MILLION)
 
 
-def test_near_duplicates_are_quadratic_in_segments() -> None:
-    """1,000 segments, each looked for in all before it; twice the papers cost four times that."""
-    one = stage(planned(), "near-duplicates").value("cpu_seconds")
-    assert one == pytest.approx(1000 * 0.5 + 1000 * 999 / 2 * 0.1)
-    two = stage(planned(2 * MILLION), "near-duplicates").value("cpu_seconds")
-    assert two / one == pytest.approx(4, rel=0.02)
+def test_near_duplicates_are_looked_for_in_merged_segments() -> None:
+    """Pairs of segments of 32,000 papers, which cost 32 times those of 1,000 here."""
+    one = stage(planned(3_200_000), "near-duplicates").value("cpu_seconds")
+    assert one == pytest.approx(100 * 16 + 100 * 99 / 2 * 3.2)
+    two = stage(planned(6_400_000), "near-duplicates").value("cpu_seconds")
+    assert two / one == pytest.approx(4, rel=0.1)
 
 
-def test_the_approximate_index_continues_its_exponents() -> None:
-    """Training is linear here, adding has the exponent 1.5; 30 bytes a vector."""
-    found = stage(planned(), "approximate index")
-    assert found.value("cpu_seconds") == pytest.approx(4 * 250 + 8 * 250**1.5)
-    assert found.value("disk_bytes") == pytest.approx(30 * 10 * MILLION)
+def test_few_segments_are_not_merged() -> None:
+    """A library of seven segments is left as it was read."""
+    plan = planned(7_000)
+    assert stage(plan, "merge segments").figures == {}
+    near = stage(plan, "near-duplicates").value("cpu_seconds")
+    assert near == pytest.approx(7 * 0.5 + 7 * 6 / 2 * 0.1)
+    assert stage(planned(7_001), "merge segments").value("cpu_seconds") > 0
+    assert stage(planned(7_001), "near-duplicates").value("cpu_seconds") == pytest.approx(3.5005)
+
+
+def test_merging() -> None:
+    """Records by papers, the index by equations; all segments are on disk twice for a while."""
+    found = stage(planned(), "merge segments")
+    assert found.value("cpu_seconds") == pytest.approx(0.002 * MILLION + 1.5e-4 * 10 * MILLION)
+    assert found.value("temporary_bytes") == pytest.approx((1000 + 100 + 5 * 500) * MILLION)
+    assert found.value("memory_bytes") == 2_000
+    records, index = found.figures["cpu_seconds"].sources
+    assert "measured 0.2 CPU s for 100 papers (a merge)" in records
+    assert "measured 1.5 CPU s for 10,000 equations (a large merge)" in index
+
+
+def test_approximate_indexes_of_contexts_and_of_distinct_equations() -> None:
+    """Two indexes, of 10 and of 5 million rows; the exponent is 1.5, 30 bytes a row."""
+    halves = tuple(replace(size(one), types=5 * one) for one in (500, 1_000, 2_000))
+    found = stage(planned(made=measurements(sizes=halves)), "approximate index")
+    assert found.value("cpu_seconds") == pytest.approx(160 * (2.5**1.5 + 1.25**1.5))
+    assert found.value("disk_bytes") == pytest.approx(30 * 15 * MILLION)
+    assert "(two indexes)" in found.figures["cpu_seconds"].sources[0]
+
+
+def test_a_small_library_has_no_approximate_index() -> None:
+    """Its vectors are all compared."""
+    assert stage(planned(99_999), "approximate index").figures == {}
+    assert stage(planned(100_000), "approximate index").figures
+
+
+def test_what_an_approximate_index_needs_is_what_building_one_says() -> None:
+    """The sample and the size of vectors are those of the code."""
+    assert estimate._PER_LIST == approximate_build._PER_LIST
 
 
 def test_gpu_seconds() -> None:
@@ -75,17 +111,39 @@ def test_memory() -> None:
     assert stage(plan, "serve").value("memory_bytes") == pytest.approx(5e7 + 100 * 1e7)
 
 
-def test_answers() -> None:
-    """The slower kind counts."""
-    assert stage(planned(), "serve").value("answer_seconds") == pytest.approx(0.002 + 0.2)
+def test_answers_that_score_all_equations() -> None:
+    """A line; the slower kind counts."""
+    assert stage(planned(10_000), "serve").value("answer_seconds") == pytest.approx(0.002 + 0.002)
+    assert "ray" not in stage(planned(10_000), "serve").bound
+
+
+@pytest.mark.parametrize(
+    ("papers", "seconds", "said"),
+    [
+        (200_000, 0.02, "between measured sizes"),  # 14 ms for words, 20 for equations
+        (400_000, 0.02, "between measured sizes"),
+        (1_600_000, 0.04, "exponent 0.50, extrapolated by a factor of 4"),
+    ],
+)
+def test_answers_of_large_libraries_score_candidates(
+    papers: int, seconds: float, said: str
+) -> None:
+    """From 500,000 equations on; the figures are those of large libraries."""
+    found = stage(planned(papers), "serve")
+    assert found.value("answer_seconds") == pytest.approx(seconds)
+    words, equation = found.figures["answer_seconds"].sources
+    assert said in words
+    assert "measured 20 ms at 1,000,000, 20 ms at 4,000,000 equations" in equation
+    assert "from answers" in equation
+    assert "(`eqemb serve --engine ray`) divide it" in found.bound
 
 
 def test_answers_of_small_libraries_come_with_a_warning() -> None:
     """Fixed costs hide how answers grow."""
     warning = "fewer than 1,000 papers were measured: hardly a hint"
-    small = stage(planned(made=measurements(100, 200)), "serve").figures["answer_seconds"]
+    small = stage(planned(10_000, measurements(100, 200)), "serve").figures["answer_seconds"]
     assert warning in small.sources
-    assert warning not in stage(planned(), "serve").figures["answer_seconds"].sources
+    assert warning not in stage(planned(10_000), "serve").figures["answer_seconds"].sources
 
 
 def test_download() -> None:
@@ -156,14 +214,21 @@ def test_stages_that_were_not_measured_use_the_package(monkeypatch: pytest.Monke
     for one in (size(10), size(50)):
         seconds = {name: value for name, value in one.cpu_seconds.items() if name != "train"}
         sizes.append(replace(one, cpu_seconds=seconds, peak_bytes={"read": 1, "index": 1}, ask={}))
-    own = measurements(sizes=tuple(sizes), machine="mine", approximate=(), gpu={}, is_shipped=False)
+    own = measurements(
+        sizes=tuple(sizes), machine="mine", merging=(), approximate=(), answers=(), gpu={},
+        is_shipped=False,
+    )  # fmt: skip
     plan = planned(made=own)
     assert (
         "(of a machine, 2 cores, 2026-01-02)"
         in stage(plan, "train").figures["cpu_seconds"].sources[0]
     )
     assert "mine" not in str(stage(plan, "serve").figures)
-    assert stage(plan, "serve").value("answer_seconds") == pytest.approx(0.202)
+    for name in ("merge segments", "approximate index"):
+        assert "(of a machine" in stage(plan, name).figures["cpu_seconds"].sources[0]
+    answer = stage(plan, "serve").figures["answer_seconds"]
+    assert answer.value == pytest.approx(0.02 * 2.5**0.5)
+    assert "(of a machine" in answer.sources[0]
     assert "(of" not in stage(plan, "read").figures["cpu_seconds"].sources[0]
 
 
@@ -189,8 +254,8 @@ def test_json_has_all_stages() -> None:
     found = json.loads(json.dumps(to_json(planned())))
     assert (found["format"], found["version"]) == ("eqemb plan", 1)
     assert [one["name"] for one in found["stages"]] == [
-        "download", "read", "near-duplicates", "index", "train", "vectors", "approximate index",
-        "serve",
+        "download", "read", "index", "merge segments", "near-duplicates", "train", "vectors",
+        "approximate index", "serve",
     ]  # fmt: skip
     for one in found["stages"]:
         assert set(one) == {"name", "runs_on", "bound", "hours", "figures"}

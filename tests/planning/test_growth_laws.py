@@ -2,7 +2,7 @@
 
 import pytest
 
-from eqemb.planning.growth_laws import PowerLaw, StraightLine
+from eqemb.planning.growth_laws import PowerLaw, StraightLine, interpolate
 
 
 @pytest.mark.parametrize("exponent", [0.5, 1.0, 2.0])
@@ -32,6 +32,13 @@ def test_a_line_is_found() -> None:
     line = StraightLine.fit([10, 100, 1000], [7, 25, 205])
     assert [line.start, line.slope] == pytest.approx([5, 0.2])
     assert line.at(10_000) == pytest.approx(2005)
+
+
+def test_between_sizes_a_power_law_of_neighbours() -> None:
+    """Through each value that was measured."""
+    sizes, values = [1, 4, 16], [1, 2, 32]
+    assert [interpolate(sizes, values, size) for size in sizes] == pytest.approx(values)
+    assert interpolate(sizes, values, 8) == pytest.approx(8)
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from eqemb.errors import UsageError
-from eqemb.planning.estimate import INDEX_DRIVERS, Assumptions, make_plan
+from eqemb.planning.estimate import INDEX_DRIVERS, make_plan
 from eqemb.planning.measure import measure, measure_pairs, sample_papers
 from eqemb.planning.measurements import Measurements
+from eqemb.planning.plan import Assumptions
 from plan_measurements_by_hand import size
 from synthetic import paper, text
 
@@ -63,10 +64,11 @@ def test_few_papers_are_refused(papers: Path) -> None:
         sample_papers([papers / "0.tex"], 100)
 
 
-def test_pairs_of_segments_are_timed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With as many hashes as the papers have."""
-    monkeypatch.setattr("eqemb.planning.measure.SEGMENT_DOCUMENTS", 50)
-    found = measure_pairs(tmp_path, size(100))
-    assert (found["papers"], found["hashes"]) == (50, 250)
-    assert found["own_seconds"] >= 0
-    assert found["pair_seconds"] >= 0
+def test_pairs_of_segments_are_timed(tmp_path: Path) -> None:
+    """By the papers of a segment, with as many hashes as the papers have; files are removed."""
+    found = measure_pairs(tmp_path, size(100), (50, 200))
+    assert [(row["papers"], row["hashes"]) for row in found] == [(50, 250), (200, 250)]
+    for row in found:
+        assert row["own_seconds"] >= 0
+        assert row["pair_seconds"] >= 0
+    assert list(tmp_path.iterdir()) == []

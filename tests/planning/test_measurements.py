@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from eqemb.errors import EqembError, UsageError
-from eqemb.planning.measurements import Measurements, default_file
+from eqemb.library.segments import LARGE_SEGMENT_DOCUMENTS
+from eqemb.planning.measurements import SOURCED, Measurements, default_file
 from plan_measurements_by_hand import measurements
 
 
@@ -29,8 +30,10 @@ def test_the_package_has_measurements() -> None:
     found = Measurements.shipped()
     assert found.is_shipped
     assert found.made >= "2026"
-    assert any(len(part.approximate) > 1 for part in (found, *found.others))
-    assert found.pairs["pair_seconds"] > 0
+    assert [row["papers"] for row in found.pairs][-1] == LARGE_SEGMENT_DOCUMENTS
+    for name in SOURCED:
+        assert len(getattr(found, name)) > 1
+        assert all(row["source"] for row in getattr(found, name))
     stages = {stage for part in (found, *found.others) for stage in part.largest.cpu_seconds}
     assert stages >= {"read", "near-duplicates", "report", "text", "structure", "definitions",
                       "renderings", "train", "vectors"}  # fmt: skip
@@ -55,7 +58,8 @@ def change(path: Path, *keys: Any, value: Any) -> None:
         (("sizes", 0, "words"), "many", "words must be a number of at least 1, not 'many'"),
         (("sizes", 1, "cpu_seconds"), {}, "no CPU seconds of read at 1,000 papers"),
         (("sizes", 1, "bytes", "records"), None, "records must be a number of at least 0"),
-        (("pairs", "own_seconds"), -3, "own_seconds must be a number of at least 0, not -3"),
+        (("merging", 0), {"papers": 3}, r"damaged \('source'\)"),
+        (("pairs", 0, "own_seconds"), -3, "own_seconds must be a number of at least 0, not -3"),
         (("sizes", 1), 3, "damaged"),
         (("others",), [3], "damaged"),
     ],

@@ -2,7 +2,8 @@
 
 import pytest
 
-from eqemb.planning.estimate import Assumptions, make_plan
+from eqemb.planning.estimate import make_plan
+from eqemb.planning.plan import Assumptions
 from eqemb.planning.render import plan_text
 from eqemb.planning.texts import count, gigabytes, number, span
 from plan_measurements_by_hand import measurements
@@ -20,10 +21,19 @@ def test_a_plan_reads_from_assumptions_to_purchases() -> None:
     assert places == sorted(places)
     table = text[text.index("stage  ") :].split("\n\n")[0].splitlines()
     assert [line.split("  ")[0] for line in table[1:]] == [
-        "download", "read", "near-duplicates", "index", "train", "vectors", "approximate index",
-        "serve", "all",
+        "download", "read", "index", "merge segments", "near-duplicates", "train", "vectors",
+        "approximate index", "serve", "all",
     ]  # fmt: skip
     assert max(map(len, table)) <= 100
+
+
+def test_the_largest_measured_size_is_said() -> None:
+    """Also where the plan is for fewer papers; and the disk that merging needs for a while."""
+    said = "The largest size measured is 2,000 papers with 20,000 equations: this plan"
+    assert f"{said} is within it" in plan_text(make_plan(Assumptions(1_000), measurements()))
+    text = plan_text(make_plan(Assumptions(1_000_000), measurements()))
+    assert f"{said} extrapolates by a factor of 500" in text
+    assert "and 3.6 GB more while segments are merged" in text
 
 
 def test_sources_are_printed_once_for_each_figure() -> None:

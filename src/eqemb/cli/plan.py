@@ -67,8 +67,9 @@ def plan(
     that each figure is computed from. `--measure` makes measurements on this machine; with
     `--papers`, the plan is computed from them.
     """
-    from eqemb.planning.estimate import Assumptions, make_plan, to_json
+    from eqemb.planning.estimate import make_plan
     from eqemb.planning.measurements import Measurements
+    from eqemb.planning.plan import Assumptions, to_json
     from eqemb.planning.render import plan_text
 
     if measure and measurements:
@@ -82,10 +83,8 @@ def plan(
         given = Assumptions(papers, equations, words, size, cores, machines, bandwidth)
     if measure:
         found = _measure(measure, sample, jobs, output, train=train)
-    elif measurements:
-        found = Measurements.load(measurements)
     else:
-        found = Measurements.shipped()
+        found = Measurements.load(measurements) if measurements else Measurements.shipped()
     if given is None:
         return
     made = make_plan(given, found)

@@ -75,3 +75,8 @@ class StraightLine:
     def at(self, size: float) -> float:
         """The value at a size."""
         return self.start + self.slope * size
+
+
+def interpolate(sizes: Sequence[float], values: Sequence[float], size: float) -> float:
+    """The value between measured sizes, which ascend: a power law between two neighbours."""
+    return float(np.exp(np.interp(np.log(size), np.log(sizes), np.log(values))))

@@ -52,7 +52,9 @@ SAMPLE_PAPERS = 100
 SAMPLE_SHARES = (0.25, 0.5, 1.0)
 _FEWEST_PAPERS = 8  # papers of a sample
 _TIMED_QUERIES = 10  # of each kind
-_PAIRED = (1, 2, 4)  # segments in which near-duplicates of another are looked for
+#: Papers of the segments in which near-duplicates are looked for: larger ones need gigabytes.
+PAIR_PAPERS = (SEGMENT_DOCUMENTS, 4 * SEGMENT_DOCUMENTS)
+_PAIRED = (0, 1, 2)  # earlier segments in which near-duplicates are looked for
 _SAMPLE_SEED = 1
 
 
@@ -275,29 +277,35 @@ def _timed(method: Callable[[str], object], query: str) -> float:
 # ---------------------------------------------------------------- near-duplicates
 
 
-def measure_pairs(work: Path, size: Size) -> dict[str, float]:
-    """Time the search for near-duplicates of a full segment in several others.
+def measure_pairs(
+    work: Path, size: Size, papers: Sequence[int] = PAIR_PAPERS
+) -> tuple[dict[str, float], ...]:
+    """Time the search for near-duplicates of a segment in others as large, by their papers.
 
     The segments have random hashes, as many for a document as the papers that were measured: one
     run of words in four is sampled.
     """
     hashes = max(16, size.words // size.papers // 4)
+    rows = []
+    for count in papers:
+        with tempfile.TemporaryDirectory(dir=work) as folder:
+            rows.append(_time_pairs(Path(folder), count, hashes))
+    return tuple(rows)
+
+
+def _time_pairs(work: Path, papers: int, hashes: int) -> dict[str, float]:
+    """Time segments of one size: a line through no, one and two earlier segments."""
     dice = np.random.default_rng(_SAMPLE_SEED)
     parts = []
     for number in range(max(_PAIRED) + 1):
         place = work / f"sketches-{number}"
         place.mkdir()
-        write_sketches(
-            place,
-            (
-                np.unique(dice.integers(0, 2**64, hashes, np.uint64))
-                for _ in range(SEGMENT_DOCUMENTS)
-            ),
-        )
+        drawn = (np.unique(dice.integers(0, 2**64, hashes, np.uint64)) for _ in range(papers))
+        write_sketches(place, drawn)
         parts.append(Sketches(place))
     new, *earlier = parts
     seconds = {}
-    for count in (0, *_PAIRED):
+    for count in _PAIRED:
         tries = []
         for _ in range(2):
             start = time.process_time()
@@ -306,7 +314,7 @@ def measure_pairs(work: Path, size: Size) -> dict[str, float]:
         seconds[count] = min(tries)
     slope, own = np.polyfit(list(seconds), list(seconds.values()), 1)
     return {
-        "papers": SEGMENT_DOCUMENTS,
+        "papers": papers,
         "hashes": hashes,
         "own_seconds": round(max(float(own), 0.0), 6),
         "pair_seconds": round(max(float(slope), 0.0), 6),

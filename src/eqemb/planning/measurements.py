@@ -1,13 +1,16 @@
 """The file of measurements that a plan is computed from: its form, and reading it with checks.
 
     sizes         for each number of papers: counts, and CPU seconds, bytes and memory by stage
-    pairs         seconds to look for near-duplicates of one segment in another
-    approximate   CPU seconds and bytes of an approximate index, for each number of vectors
+    pairs         seconds to look for near-duplicates of one segment in another, by their size
+    merging       CPU seconds and memory of merging segments, by their equations
+    approximate   CPU seconds and bytes of approximate indexes, by their rows
+    answers       CPU seconds of an answer of a large library, by its equations
     gpu           seconds of a GPU for a word and for an equation
     others        measurements of other machines, with stages that this one lacks
 
-The last three come only with the figures that the package contains: `eqemb plan --measure` measures
-the rest, and the plan says which line is from where.
+All but the first two come only with the figures that the package contains: `eqemb plan --measure`
+measures these two, and the plan says which line is from where. Rows of `merging`, `approximate` and
+`answers` name their `source`.
 """
 
 import json
@@ -28,10 +31,13 @@ from eqemb.storage.cache import user_cache
 
 FORMAT, VERSION = "eqemb measurements", 1
 SHIPPED = "measurements.json"
+#: Tables whose rows name their source.
+SOURCED = ("merging", "approximate", "answers")
 #: What every size has counted, and which stages it must have.
 COUNTS = ("papers", "words", "equations", "types", "vocabulary", "source_bytes")
 NEEDED_STAGES = ("read", "text", "structure")
 _SIZE_TABLES = {"cpu_seconds", "bytes", "peak_bytes", "ask"}
+Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -66,8 +72,10 @@ class Measurements:
     versions: dict[str, str]
     command: str
     sizes: tuple[Size, ...]
-    pairs: dict[str, float] = field(default_factory=dict)
-    approximate: tuple[dict[str, float], ...] = ()
+    pairs: tuple[Row, ...] = ()
+    merging: tuple[Row, ...] = ()
+    approximate: tuple[Row, ...] = ()
+    answers: tuple[Row, ...] = ()
     gpu: dict[str, Any] = field(default_factory=dict)
     others: tuple["Measurements", ...] = ()
     """Measurements of other machines, for stages that this one has not measured."""
@@ -142,8 +150,10 @@ class Measurements:
             dict(found["versions"]),
             str(found["command"]),
             tuple(sizes),
-            _numbers(found.get("pairs", {})),
-            tuple(_numbers(row) for row in found.get("approximate", ())),
+            tuple(_numbers(row) for row in found.get("pairs", ())),
+            tuple(map(_sourced, found.get("merging", ()))),
+            tuple(map(_sourced, found.get("approximate", ()))),
+            tuple(map(_sourced, found.get("answers", ()))),
             dict(found.get("gpu", {})),
         )
 
@@ -175,6 +185,11 @@ def _numbers(table: Any) -> dict[str, Any]:
         if not is_number or not np.isfinite(value) or value < 0:
             raise ValueError(f"{name} must be a number of at least 0, not {value!r}")
     return dict(table)
+
+
+def _sourced(row: Any) -> Row:
+    numbers = dict(row)
+    return {"source": str(numbers.pop("source"))} | _numbers(numbers)
 
 
 def default_file() -> Path:

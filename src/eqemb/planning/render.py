@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from eqemb.planning.estimate import LibraryPlan, Stage
+from eqemb.planning.plan import LibraryPlan, Stage
 from eqemb.planning.texts import count, gigabytes, number, span
 
 _HEADS = ("stage", "CPU hours", "GPU hours", "disk", "memory", "runs on", "time")
@@ -12,6 +12,7 @@ _FIGURE_NAMES = {
     "network_seconds": "network",
     "answer_seconds": "answer",
     "disk_bytes": "disk",
+    "temporary_bytes": "disk for a while",
     "memory_bytes": "memory",
 }
 #: Machines that the last lines compare.
@@ -67,12 +68,13 @@ def _heading(plan: LibraryPlan) -> Iterator[str]:
         f"Measurements: {measured.where}, by {measured.command}"
         + (f" ({whose})" if measured.is_shipped else "")
     )
-    factor = given.papers / measured.largest.papers
-    if factor > 1:
-        yield (
-            f"The largest size measured is {measured.largest.papers:,} papers: this plan"
-            f" extrapolates by a factor of {number(factor)}"
-        )
+    largest = measured.largest
+    factor = given.papers / largest.papers
+    reach = f"extrapolates by a factor of {number(factor)}" if factor > 1 else "is within it"
+    yield (
+        f"The largest size measured is {largest.papers:,} papers with {largest.equations:,}"
+        f" equations: this plan {reach}; where a stage was measured with more, its lines say so"
+    )
 
 
 def _table(plan: LibraryPlan) -> Iterator[str]:
@@ -148,13 +150,9 @@ def _purchases(plan: LibraryPlan) -> Iterator[str]:
         " stages on one machine or core)"
     )
     yield (
-        f"  Disk for papers and library: {gigabytes(plan.total('disk_bytes'))}; twice that while"
-        " a library is replaced"
-    )
-    index = next(stage for stage in plan.stages if stage.name == "index")
-    yield (
-        "  If one process computes the index, as in a build on one machine, add"
-        f" {span(index.value('cpu_seconds') / 3600 - index.hours(given.cores, given.machines))}"
+        f"  Disk for papers and library: {gigabytes(plan.total('disk_bytes'))}, and"
+        f" {gigabytes(plan.total('temporary_bytes'))} more while segments are merged; twice as"
+        " much while a library is replaced"
     )
     gpu = plan.total("gpu_seconds")
     if gpu:

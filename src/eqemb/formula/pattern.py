@@ -14,7 +14,6 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from eqemb.errors import UsageError
 from eqemb.formula.layout import Layout, layout
 from eqemb.formula.likeness import (
     MAX_SYMBOLS,
@@ -297,11 +296,3 @@ def _listed(runs: _Runs) -> Iterator[Run]:
 def _bare(tag: str) -> bool:
     """Whether a symbol may have more attached than the pattern says: no letter, number or fence."""
     return tag[1:2] != "!" or (tag[:2] == "V!" and not is_letter(tag))
-
-
-def compile_pattern(made: Layout) -> Pattern:
-    """Return a pattern to match; raises UsageError if it cannot be one."""
-    try:
-        return Pattern(made)
-    except ValueError as error:
-        raise UsageError(str(error)) from None

@@ -39,7 +39,7 @@ from eqemb.formula.likeness import (
 )
 from eqemb.formula.pattern import (
     OutOfStepsError,
-    compile_pattern,
+    Pattern,
     is_pattern,
     is_wildcard,
     read_pattern,
@@ -384,7 +384,7 @@ class StructureIndex:
 
     def match_pattern(self, made: Layout, types: Array, among: int, count: int) -> StructureMatches:
         """Return those of the types that match a pattern; they are among so many that may."""
-        pattern = compile_pattern(made)
+        pattern = _compile(made)
         found: list[tuple[float, int]] = []
         tried, given_up, whole = 0, 0, 0
         for kind in types[:MAX_TRIED].tolist():
@@ -410,7 +410,7 @@ class StructureIndex:
 
     def _with_shapes(self, made: Layout) -> Array:
         """Return the types with all shapes of a pattern or, if it has none, all its symbols."""
-        tags = set(compile_pattern(made).symbols)
+        tags = set(_compile(made).symbols)
         lookups = list(self._shapes_of(made, 1.0))
         if any(not lookup.size for lookup in lookups):
             return np.empty(0, np.int64)
@@ -482,3 +482,11 @@ def _not_searched(candidates: int, tried: int, given_up: int) -> str:
     if given_up:
         notes.append(f"{given_up} equations were skipped: too many ways to match them")
     return "; ".join(notes)
+
+
+def _compile(made: Layout) -> Pattern:
+    """Return a pattern to match; raise an error if it cannot be one."""
+    try:
+        return Pattern(made)
+    except ValueError as error:
+        raise UsageError(str(error)) from None

@@ -3,6 +3,7 @@
     python benchmarks/ten_million.py make LIBRARY FOLDER                 10 parts of 65 copies
     python benchmarks/ten_million.py make LIBRARY FOLDER --parts 2 --copies 7
     python benchmarks/ten_million.py index FOLDER
+    python benchmarks/ten_million.py measure FOLDER --parts 1 [--exhaustive]    a smaller library
     python benchmarks/ten_million.py measure FOLDER [--out results/ten_million.json]
 
 `index` writes what a large library has besides: windows of words, and approximate indexes of
@@ -191,10 +192,12 @@ def time_queries(search: Search, kind: str, queries: list[str]) -> dict[str, lis
     return found
 
 
-def run_queries(folder: Path, asked: dict[str, list[str]], *, exhaustive: bool) -> dict[str, Any]:
+def run_queries(
+    folder: Path, asked: dict[str, list[str]], parts: int | None = None, *, exhaustive: bool
+) -> dict[str, Any]:
     """Time all queries in this process."""
     start = time.perf_counter()
-    search = Search(*open_tiled(folder))
+    search = Search(*open_tiled(folder, parts))
     set_exhaustive(search, exhaustive=exhaustive)
     found: dict[str, Any] = {
         "equations": search.segments.equation_count,
@@ -311,11 +314,14 @@ def measure(folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
     """Measure an index in processes of their own."""
     made = json.loads((folder / "made.json").read_text("utf-8"))
     base = Path(made["base"])
+    made["parts"] = arguments.parts or made["parts"]
     made["equations"] = len(Base(base).equations) * made["parts"] * made["copies"]
     asked = draw_queries(base, arguments.count + WARM_UP)
     sizes, saved = bytes_by_kind(folder)
     report: dict[str, Any] = {"made": made, "bytes": dict(sizes), "saved": saved, "runs": {}}
     options = ["--exhaustive"] * arguments.exhaustive
+    if arguments.parts:
+        options += ["--parts", str(arguments.parts)]
     for cores in arguments.cores:
         name = "one core" if cores == 1 else f"{cores} cores"
         run = in_process(["run", str(folder), *options], asked, cores)
@@ -365,6 +371,7 @@ def main() -> None:
         other.add_argument("--cores", type=int, nargs="*", default=[1, 2])
         other.add_argument("--exhaustive", action="store_true", help="without candidate selection")
         other.add_argument("--agreement", type=int, default=50, help="queries that are compared")
+        other.add_argument("--parts", type=int, help="ask the first parts alone")
         other.add_argument("--out", type=Path, help="JSON file for all figures")
     asked = parser.parse_args()
     if asked.command == "make":
@@ -373,7 +380,9 @@ def main() -> None:
         add_indexes(asked.folder)
     elif asked.command == "run":
         queries = json.load(sys.stdin)
-        print(json.dumps(run_queries(asked.folder, queries, exhaustive=asked.exhaustive)))
+        print(
+            json.dumps(run_queries(asked.folder, queries, asked.parts, exhaustive=asked.exhaustive))
+        )
     elif asked.command == "compare":
         print(json.dumps(compare(asked.folder, json.load(sys.stdin), asked.agreement)))
     else:

@@ -118,12 +118,14 @@ class TiledRecords(Records):
         return self._type_count * self._copies
 
 
-def open_tiled(folder: Path) -> tuple[LibraryRecords, IndexSegments, Path]:
-    """Open an index: what `Search` takes."""
+def open_tiled(
+    folder: Path, parts: int | None = None
+) -> tuple[LibraryRecords, IndexSegments, Path]:
+    """Open an index, or its first parts: what `Search` takes."""
     made = json.loads((folder / "made.json").read_text("utf-8"))
     base = Base(Path(made["base"])).folder / "records.sqlite"
     sources = []
-    for part in range(made["parts"]):
+    for part in range(parts or made["parts"]):
         index = folder / "parts" / str(part)
         sources.append(
             SegmentSource(str(part), index, TiledRecords(base, index, part, made["copies"]))

@@ -21,9 +21,9 @@ from eqemb.library.generations import OpenLibrary
 from eqemb.library.segments import Segment, segment_folder
 
 #: Equations from which a library is large: a query then scores a selection of them (`candidates`).
-#: Median CPU milliseconds of an answer, all scored and candidates (`benchmarks/ten_million.py`, n =
-#: 25): for words 13 and 6 at 107,772 equations, 152 and 43 at 1,000,740; for formulas 18 and 15, 68
-#: and 19. Up to here an answer that is exact takes less than a tenth of a second.
+#: At 1,000,740 equations an answer takes 188 ms of CPU time for words and 80 for a formula if all
+#: are scored, 42 and 25 with candidates (medians, `benchmarks/results/ten_million.md`). Below this
+#: size an answer that is exact takes about a tenth of a second.
 LARGE_FROM = 500_000
 
 Mask = NDArray[np.bool_]

@@ -1,10 +1,11 @@
 """Read and index the same papers with the local engine and on a Ray cluster, and compare.
 
     python benchmarks/cluster.py PAPERS WORK [--papers 20000] [--engine local ray killed]
+        [--no-index] [-o results/cluster.md]
 
 PAPERS has a folder of packed papers (.tar.gz) for each collection; `large_corpus.py` makes as many
 of them as asked for, in WORK/papers. With `--papers 0`, PAPERS itself is read. Each library is that
-of `Library.read(..., index=True)`: records and index, no model.
+of `Library.read(..., index=True)`: records and index, no model; with `--no-index`, records only.
 
 - `local`: processes on this machine
 - `ray`: a Ray cluster that is started on this machine, with --jobs workers
@@ -105,7 +106,7 @@ def ignore(_state: Progress) -> None:
     """Do nothing."""
 
 
-def measure(papers: Path, library: Path, engine: str, jobs: int) -> Row:
+def measure(papers: Path, library: Path, engine: str, jobs: int, *, index: bool) -> Row:
     """Make a library and describe it."""
     shutil.rmtree(library, ignore_errors=True)
     killer = Killer(library) if engine == KILLED else None
@@ -115,7 +116,7 @@ def measure(papers: Path, library: Path, engine: str, jobs: int) -> Row:
         library,
         engine="ray" if engine == KILLED else engine,
         jobs=jobs,
-        index=True,
+        index=index,
         progress=killer or ignore,
     ) as made:
         seconds, cpu = time.perf_counter() - started, busy_seconds() - busy
@@ -124,6 +125,25 @@ def measure(papers: Path, library: Path, engine: str, jobs: int) -> Row:
     note = "" if killer is None else killer.note
     counts = (report["articles"], equations, parts)
     return Row(engine, digest(library), *counts, seconds, cpu, note)
+
+
+def table(rows: list[Row], jobs: int, *, index: bool) -> str:
+    """Return the rows as a Markdown table, with the load of the machine at the end."""
+    what = "records and index" if index else "records, no index"
+    load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
+    lines = [
+        f"Each library: {what}; {jobs} workers; {os.cpu_count()} cores, load {load} at the end.",
+        "CPU seconds are those of the whole machine, other work included.",
+        "",
+        "| engine | papers | equations | segments | seconds | CPU s | digest | note |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    lines += [
+        f"| {row.engine} | {row.papers:,} | {row.equations:,} | {row.segments:,} |"
+        f" {row.seconds:,.0f} | {row.cpu:,.0f} | `{row.digest[:16]}` | {row.note} |"
+        for row in rows
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def main() -> None:
@@ -136,6 +156,8 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--segment", type=int, help="papers in a segment; default: 1,000")
     parser.add_argument("--keep", action="store_true", help="keep the libraries")
+    parser.add_argument("--no-index", dest="index", action="store_false", help="read only")
+    parser.add_argument("-o", "--output", type=Path, help="write the table as Markdown")
     given = parser.parse_args()
     if given.segment:
         segments.SEGMENT_DOCUMENTS = given.segment
@@ -149,7 +171,7 @@ def main() -> None:
           "  digest")  # fmt: skip
     for number, engine in enumerate(given.engine):
         library = given.work / f"library-{number}"
-        row = measure(papers, library, engine, given.jobs)
+        row = measure(papers, library, engine, given.jobs, index=given.index)
         rows.append(row)
         print(
             f"{row.engine:24}{row.papers:8,}{row.equations:11,}{row.segments:10,}"
@@ -158,6 +180,8 @@ def main() -> None:
         )
         if not given.keep:
             shutil.rmtree(library)
+    if given.output:
+        given.output.write_text(table(rows, given.jobs, index=given.index), "utf-8")
     if len({row.digest for row in rows}) > 1:
         sys.exit("the digests differ")
     print("all digests are equal")

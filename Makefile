@@ -3,6 +3,7 @@
 #   make demo    install eqemb, build a library of the demo articles, ask it three questions
 #   make test    the tests; no browser tests, and only a sample of the long campaigns
 #   make check   every test, at full size
+#   make attack  hostile input, damaged files, kills and faults at full size, with a table of counts
 #   make lint    style and types
 #   make docs    the documentation as a site, in site/
 #   make clean   remove .venv and everything that was generated, but keep library/
@@ -25,7 +26,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Tests start hundreds of Python processes. Without bytecode on disk each would compile eqemb again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test check lint docs clean
+.PHONY: demo test check attack lint docs clean
 
 demo: $(BASE)
 	@$(BIN)/eqemb demo -o library
@@ -38,6 +39,9 @@ test: $(READY)
 
 check: $(READY)
 	EQEMB_FULL=1 $(TEST)
+
+attack: $(READY)
+	EQEMB_FULL=1 $(TEST) tests/attack
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -5,8 +5,8 @@
 CHANGE is build, add, update, remove or compact. Prints one JSON object. `old` and `new` are the
 library before the change and after an undisturbed one. `kills` has a row for each killed change:
 whether it was still running, the library found after the kill, the library after resuming, and the
-files left in it. Libraries are identified by a digest of records, model and index. test_kills.py
-checks them.
+files left in it. Libraries are identified by a digest of records, model and index.
+attack/test_kills.py checks them.
 """
 
 import hashlib

@@ -1,12 +1,15 @@
 """Array files: those that are filled later are those that are written at once."""
 
+import gc
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eqemb.storage.array_file import create_arrays, map_arrays, release, write_arrays
+from eqemb.storage.array_file import create_arrays, map_arrays, open_npy, release, write_arrays
 
 
 def test_arrays_that_are_filled_give_the_same_file(tmp_path: Path) -> None:
@@ -32,3 +35,34 @@ def test_released_pages_are_read_again(tmp_path: Path) -> None:
     found = map_arrays(tmp_path / "file")["a"]
     release(found, found[3:], np.arange(3))
     assert found.tolist() == list(range(9000))
+
+
+def test_many_threads_open_arrays_at_once(tmp_path: Path) -> None:
+    """A collection of garbage in the middle of opening lets another thread run, which opens, too."""
+    path = tmp_path / "array.npy"
+    np.save(path, np.arange(10))
+    failures: list[BaseException] = []
+
+    def open_often() -> None:
+        for _ in range(100):
+            try:
+                assert open_npy(path).sum() == 45
+            except BaseException as error:  # noqa: BLE001 - SystemError before the fix
+                failures.append(error)
+
+    def yield_to_others(_phase: str, _info: object) -> None:
+        time.sleep(0)
+
+    threads = [threading.Thread(target=open_often) for _ in range(8)]
+    before = gc.get_threshold()
+    gc.callbacks.append(yield_to_others)
+    gc.set_threshold(20)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        gc.callbacks.remove(yield_to_others)
+        gc.set_threshold(*before)
+    assert not failures

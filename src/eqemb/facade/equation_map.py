@@ -27,6 +27,7 @@ from eqemb.index.vector_index import normalise
 from eqemb.library.generations import read_state
 from eqemb.search.engine import Search
 from eqemb.storage import atomic
+from eqemb.storage.array_file import open_npy
 
 #: Version of the files. Increased whenever their content or the computation changes.
 MAP_FORMAT = 4
@@ -119,7 +120,7 @@ class EquationMap(NamedTuple):
         place = map_place(generation)
         try:
             fields = _parse(place.read_bytes())
-            types = np.load(place.with_name(_TYPE_FILE))
+            types = np.array(open_npy(place.with_name(_TYPE_FILE)))
             if types.dtype != _TYPE_DTYPE or len(types) != fields["points"]:
                 return None
             for name, kind in _POINT_DTYPES.items():

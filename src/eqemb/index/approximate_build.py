@@ -22,7 +22,7 @@ from eqemb.index.approximate import ApproximateIndex, Coverage, Header, needs_in
 from eqemb.index.postings import create_array
 from eqemb.index.vector_index import Floats, VectorIndex
 from eqemb.index.vectors import VectorSpace
-from eqemb.storage.array_file import file_hash
+from eqemb.storage.array_file import file_hash, open_npy
 from eqemb.storage.atomic import new_folder, write_json
 
 #: The number of lists that a query reads is the least that finds this share of the first ten.
@@ -194,7 +194,7 @@ def _write_lists(place: Path, index: Any, lists: NDArray[np.int32]) -> None:
     """Write lists.bin and lists.npy from codes.npy, and remove it."""
     import faiss
 
-    codes = np.load(place / "codes.npy", mmap_mode="r")
+    codes = open_npy(place / "codes.npy")
     order = np.argsort(lists, kind="stable")
     sizes = np.bincount(lists, minlength=index.nlist)
     room = -(-sizes // _PER_CODE_BLOCK) * _PER_CODE_BLOCK

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from eqemb.index.postings import BATCH, Array, ArrayWriter, Keys, create_array
-from eqemb.storage.array_file import release
+from eqemb.storage.array_file import open_npy, release
 
 _RELEASE_AFTER = 8  # batches
 
@@ -23,8 +23,7 @@ class CannotMergeError(Exception):
 
 def open_array(folder: Path, name: str) -> "np.memmap[Any, Any]":
     """Return an array of a part, memory-mapped; `release` gives its pages back."""
-    found: np.memmap[Any, Any] = np.load(folder / f"{name}.npy", mmap_mode="r")
-    return found
+    return open_npy(folder / f"{name}.npy")
 
 
 def spans(starts: Array, stops: Array) -> Array:

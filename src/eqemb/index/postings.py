@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqemb.formula.shapes import key
+from eqemb.storage.array_file import open_npy
 
 _MAX_KNOWN = 1 << 15  # texts of a list that are kept in memory
 BATCH = 2_000_000  # postings sorted at a time
@@ -33,7 +34,7 @@ _TYPES: dict[str, type[np.generic]] = {"rows": np.int32, "owners": np.int32, "we
 def load_array(folder: Path, name: str) -> Array:
     """Return an array of an index, memory-mapped."""
     # as a plain array: slicing a NumPy memmap costs ten times as much
-    return np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r"))
+    return np.asarray(open_npy(folder / f"{name}.npy"))
 
 
 def create_array(path: Path, dtype: Any, shape: tuple[int, ...]) -> "np.memmap[Any, Any]":

@@ -42,7 +42,7 @@ from eqemb.library.database import Records
 from eqemb.library.generations import APPROXIMATE
 from eqemb.models.embeddings import Embeddings
 from eqemb.models.pooling import UnitVectors
-from eqemb.storage.array_file import release
+from eqemb.storage.array_file import open_npy, release
 
 #: Words on each side of an equation whose vectors are its context.
 VECTOR_REACH = 64
@@ -124,7 +124,7 @@ def mean_vectors(folder: Path, segments: IndexSegments) -> Floats:
         ):
             path = folder / segment.name / f"{name}.npy"
             if path.exists():
-                total[row] += _exact_sum(np.load(path, mmap_mode="r"), often)
+                total[row] += _exact_sum(open_npy(path), often)
     means: Floats = (total / _MEAN_SCALE / max(1, segments.live_count)).astype(np.float32)
     return means
 
@@ -200,7 +200,7 @@ def _write(
     done = 0
     for copied, source, rows in known:
         _make(out, make, range(done, copied.start))
-        vectors = np.load(source, mmap_mode="r")
+        vectors = open_npy(source)
         for part in _batches(copied):
             first, last = part.start - copied.start, part.stop - copied.start
             out[part.start : part.stop] = vectors[rows[first:last]]

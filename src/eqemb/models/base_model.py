@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from eqemb.formula import Layout
 from eqemb.formula.features import equation_features
 from eqemb.formula.shapes import Shape, key
+from eqemb.storage.array_file import open_npy
 
 DATA_FOLDER = Path(__file__).with_name("base_data")
 _CACHED = 1 << 16  # rows of features that are remembered
@@ -67,7 +68,7 @@ class _Rows:
 
     def __init__(self, folder: Path, name: str) -> None:
         self._keys, self._rows, self._scales = (
-            np.asarray(np.load(folder / f"{name}{part}.npy", mmap_mode="r"))  # still mapped
+            np.asarray(open_npy(folder / f"{name}{part}.npy"))  # still mapped
             for part in (".keys", "", ".scales")
         )
         self.find = lru_cache(maxsize=_CACHED)(self._find)

@@ -8,6 +8,7 @@ import json
 import math
 import mmap
 import os
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ Arrays = Mapping[str, NDArray[Any]]
 _DTYPES = {
     "F32": "<f4", "F64": "<f8", "I32": "<i4", "I64": "<i8", "U64": "<u8", "U8": "u1",
 }  # fmt: skip
+_opening = threading.Lock()
 _DTYPE_CODES = {np.dtype(name): code for code, name in _DTYPES.items()}
 
 
@@ -125,6 +127,17 @@ def _header(path: Path) -> tuple[NDArray[np.uint8], int, dict[str, Any]]:
         return data, size, json.loads(data[8 : 8 + size].tobytes())
     except (OSError, ValueError) as error:
         raise EqembError(f"{path} is not an array file ({error}); create it again") from None
+
+
+def open_npy(path: Path) -> "np.memmap[Any, Any]":
+    """Return the array of an .npy file, mapped into memory, read-only.
+
+    One thread at a time: NumPy reads the header with `ast.literal_eval`, which fails in CPython
+    before 3.11.8 and 3.12.2 if other threads run it (AST constructor recursion depth mismatch).
+    """
+    with _opening:
+        found: np.memmap[Any, Any] = np.load(path, mmap_mode="r")
+    return found
 
 
 def read_metadata(path: Path) -> dict[str, Any]:

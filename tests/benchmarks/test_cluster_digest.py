@@ -21,7 +21,9 @@ def test_digest_covers_the_index_and_not_the_times(
     read_inline(monkeypatch)
     monkeypatch.setattr(segments, "SEGMENT_DOCUMENTS", 4)
     papers = corpus(tmp_path / "papers", 6)
-    one, other = (measure(papers, tmp_path / name, "local", 1) for name in ("one", "other"))
+    one, other = (
+        measure(papers, tmp_path / name, "local", 1, index=True) for name in ("one", "other")
+    )
     assert one.digest == other.digest
     assert (one.segments, one.note) == (2, "")
     changed = next((tmp_path / "one/segments").glob("*/index/equations.npy"))

@@ -38,7 +38,7 @@ def test_released_pages_are_read_again(tmp_path: Path) -> None:
 
 
 def test_many_threads_open_arrays_at_once(tmp_path: Path) -> None:
-    """A collection of garbage in the middle of opening lets another thread run, which opens, too."""
+    """Garbage collection while a file is opened lets another thread open one, too."""
     path = tmp_path / "array.npy"
     np.save(path, np.arange(10))
     failures: list[BaseException] = []

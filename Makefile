@@ -8,10 +8,14 @@
 #   make docs    the documentation as a site, in site/
 #   make clean   remove .venv and everything that was generated, but keep library/
 #
+#   make lock    write constraints.txt again, with the newest versions
+#
 # To use another Python: make test PYTHON=python3.13
+# To use exactly the packages of constraints.txt, checked by their hashes:
+# make clean && make test LOCKED=1
 
 PYTHON ?= python3
-BIN := .venv/bin
+BIN := .venv/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 BASE := .venv/base
 READY := .venv/ready
 
@@ -26,7 +30,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Tests start hundreds of Python processes. Without bytecode on disk each would compile eqemb again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test check attack lint docs clean
+.PHONY: demo test check attack lint docs lock clean
 
 demo: $(BASE)
 	@$(BIN)/eqemb demo -o library
@@ -52,6 +56,12 @@ docs: $(READY)
 	$(BIN)/python docs/generate.py --check
 	$(BIN)/mkdocs build --strict
 
+# For all systems and all versions of Python; torch is left out, for its versions by device.
+lock: $(BASE)
+	$(BIN)/pip install -q uv
+	$(BIN)/uv pip compile -q --upgrade --universal --python-version 3.11 --generate-hashes --no-annotate \
+	  --custom-compile-command 'make lock' --extra dev --extra docs pyproject.toml -o constraints.txt
+
 clean:
 	rm -rf .venv dist build site .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
@@ -61,6 +71,7 @@ $(BASE): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "eqemb needs Python 3.11 or newer, but $(PYTHON) is " + sys.version.split()[0] + ": use make PYTHON=...")'
 	@echo "Installing eqemb into .venv (once, about half a minute)" >&2
 	@$(PYTHON) -m venv .venv
+	@$(if $(LOCKED),$(BIN)/pip install --require-hashes -r constraints.txt >&2)
 	@$(BIN)/pip install -e '.[serve]' >&2
 	@touch $(BASE)
 

@@ -35,6 +35,7 @@ from large_corpus import LargeCorpus, find_papers
 from eqemb.facade.library import Library
 from eqemb.library import segments
 from eqemb.library.progress import Progress
+from eqemb.storage.checksums import CHECKSUMS
 
 KILLED = "killed"
 
@@ -61,7 +62,7 @@ def digest(library: Path) -> str:
     for part in listed:
         found += sorted((library / "segments" / part["name"]).rglob("*"))
     for path in found:
-        if path.is_file() and path.name != "records.sqlite":
+        if path.is_file() and path.name not in ("records.sqlite", CHECKSUMS):  # these have times
             total.update(f"{path.name} {path.stat().st_size}\n".encode() + path.read_bytes())
     return total.hexdigest()
 

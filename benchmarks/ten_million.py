@@ -6,9 +6,11 @@
     python benchmarks/ten_million.py measure FOLDER --parts 1 [--exhaustive]    a smaller library
     python benchmarks/ten_million.py measure FOLDER [--out results/ten_million.json]
 
-`index` writes what a large library has besides: windows of words, and approximate indexes of
-vectors. LIBRARY has one segment and a model (`eqemb compact` joins segments). FOLDER is no library:
-only `tiled_records.open_tiled` opens it, for `eqemb.search.engine.Search`.
+    python benchmarks/ten_million.py disk FOLDER                         the disk alone
+
+`index` writes what a large library has besides: windows of words, acronyms, and approximate indexes
+of vectors. LIBRARY has one segment and a model (`eqemb compact` joins segments). FOLDER is no
+library: only `tiled_records.open_tiled` opens it, for `eqemb.search.engine.Search`.
 
 **What is real**: the files of an index and their format; lengths of posting lists and contexts
 relative to the number of equations; how words, units, shapes, symbols and definitions occur
@@ -63,6 +65,7 @@ import time
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -178,10 +181,17 @@ def ask(search: Search, kind: str, query: str) -> Answer:
     return search.search_words(query) if kind == "search" else search.search_similar(query)
 
 
+def bytes_read() -> int:
+    """Return how many bytes this process has read from the disk."""
+    text = Path("/proc/self/io").read_text("ascii")
+    return int(re.findall(r"\bread_bytes: (\d+)", text)[0])
+
+
 def time_queries(search: Search, kind: str, queries: list[str]) -> dict[str, list[float]]:
-    """Return milliseconds of each query, of the clock and of all threads' CPU time, and faults."""
-    found: dict[str, list[float]] = {"clock": [], "cpu": [], "major faults": []}
+    """Return milliseconds of each query, of the clock and of all threads' CPU time, and reads."""
+    found: dict[str, list[float]] = {"clock": [], "cpu": [], "major faults": [], "MB read": []}
     for query in queries:
+        before = bytes_read()
         faults = resource.getrusage(resource.RUSAGE_SELF).ru_majflt
         start, cpu = time.perf_counter(), time.process_time()
         ask(search, kind, query)
@@ -189,6 +199,7 @@ def time_queries(search: Search, kind: str, queries: list[str]) -> dict[str, lis
         found["cpu"].append(1000 * (time.process_time() - cpu))
         now = resource.getrusage(resource.RUSAGE_SELF).ru_majflt
         found["major faults"].append(float(now - faults))
+        found["MB read"].append((bytes_read() - before) / 1e6)
     return found
 
 
@@ -297,10 +308,12 @@ def show(report: dict[str, Any]) -> Iterable[str]:
         for kind in ("search", "similar"):
             clock = np.percentile(run[kind]["clock"], [50, 90, 99])
             cpu, faults = np.median(run[kind]["cpu"]), np.mean(run[kind]["major faults"])
+            read = np.mean(run[kind]["MB read"])
             times = ", ".join(f"p{p} {t:.0f}" for p, t in zip((50, 90, 99), clock, strict=True))
             yield (
                 f"  {kind}: ms {times} (median CPU {cpu:.0f};"
-                f" {faults:.1f} major faults a query; n = {len(run[kind]['clock'])})"
+                f" {faults:.1f} major faults, {read:.1f} MB read a query;"
+                f" n = {len(run[kind]['clock'])})"
             )
         for when, sizes in run["memory"].items():
             parts = ", ".join(f"{name} {size:,.0f} MB" for name, size in sizes.items())
@@ -332,13 +345,43 @@ def measure(folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
     return report
 
 
+def time_reads(path: Path, readers: int, count: int = 1_000) -> list[float]:
+    """Return milliseconds of random reads of a page each, by so many threads, not from memory."""
+    file, found = os.open(path, os.O_RDONLY), list[float]()
+    os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+    os.posix_fadvise(file, 0, 0, os.POSIX_FADV_RANDOM)
+
+    def read(seed: int) -> None:
+        pages = np.random.default_rng((readers, seed)).integers(0, path.stat().st_size >> 12, count)
+        for page in pages.tolist():
+            start = time.perf_counter()
+            os.pread(file, 4096, page << 12)
+            found.append(1000 * (time.perf_counter() - start))
+
+    with ThreadPoolExecutor(readers) as pool:
+        list(pool.map(read, range(readers)))
+    os.close(file)
+    return found
+
+
+def measure_disk(folder: Path) -> None:
+    """Print how long random reads take, and how many a second there are."""
+    for readers in (1, 2, 4, 8, 16, 32):
+        start = time.perf_counter()
+        took = time_reads(folder / "vectors" / "0" / "contexts.npy", readers)
+        rate = len(took) / (time.perf_counter() - start)
+        p50, p99 = np.percentile(took, [50, 99])
+        print(f"{readers} readers: {rate:,.0f} reads a second, ms p50 {p50:.3f}, p99 {p99:.2f}")
+
+
 def add_indexes(folder: Path) -> None:
     """Write what only large libraries have: windows of words, and approximate indexes."""
     made = json.loads((folder / "made.json").read_text("utf-8"))
     stages, start = {}, time.process_time()
-    for part in sorted((folder / "parts").iterdir()):
-        index_windows(part)
-    stages["windows"] = time.process_time() - start
+    _, segments, vectors = open_tiled(folder)
+    for part in segments:
+        index_windows(Path(part.folder), part.records)
+    stages["windows and acronyms"] = time.process_time() - start
     _, segments, vectors = open_tiled(folder)
 
     def watch(stage: str, state: str) -> None:
@@ -364,6 +407,7 @@ def main() -> None:
     commands.add_parser("index", help="add what large libraries have").add_argument(
         "folder", type=Path
     )
+    commands.add_parser("disk", help="time random reads").add_argument("folder", type=Path)
     for name in ("measure", "run", "compare"):
         other = commands.add_parser(name)
         other.add_argument("folder", type=Path)
@@ -378,6 +422,8 @@ def main() -> None:
         make_tiled(asked.library, asked.folder, asked.parts, asked.copies)
     elif asked.command == "index":
         add_indexes(asked.folder)
+    elif asked.command == "disk":
+        measure_disk(asked.folder)
     elif asked.command == "run":
         queries = json.load(sys.stdin)
         print(

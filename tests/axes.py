@@ -3,11 +3,16 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from eqemb.facade.build import ignore_progress, index_vectors
+from eqemb.facade.equation_map import map_of
 from eqemb.facade.library import Library
+from eqemb.library.generations import seal_again
+from eqemb.models import workspace
 from eqemb.models.embeddings import Embeddings
+from synthetic import read_inline
 
 PAPERS = {
     "angles": r"""\title{On <script>alert(1)</script> \& angles}
@@ -45,11 +50,25 @@ def make_library(folder: Path, *, model: bool = True) -> Library:
     return library
 
 
+def make_full_library(folder: Path) -> Path:
+    """Make a library with everything that one can have: a model, a map, models, a corpus."""
+    with pytest.MonkeyPatch.context() as patch:
+        read_inline(patch)
+        with make_library(folder) as made:
+            map_of(made)
+            assert made.model is not None
+            made.model.config["validation"] = None
+            made.model.save(made.folder / "models" / "m")
+            workspace.corpus(made)
+            return made.folder
+
+
 def set_model(library: Library, model: Embeddings) -> None:
     """Make a model that of the current generation, and close the library."""
     model.save(library.generation / "model")
     library.close()
     index_vectors(library.generation, ignore_progress)
+    seal_again(library.folder)
 
 
 def make_model(library: Library) -> Embeddings:

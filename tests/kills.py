@@ -42,7 +42,8 @@ def digest(folder: Path) -> str:
         listed += [vectors / part.name for part in library.manifest.segments]
         for place in listed:
             for path in [*sorted(place.rglob("*")), *sorted(vectors.glob("*.npy"))]:
-                same = path.is_file() and path.name != "records.sqlite"  # it has times
+                # records have times, and checksums are of these
+                same = path.is_file() and path.name not in ("records.sqlite", "checksums.json")
                 total.update(path.name.encode() + (path.read_bytes() if same else b""))
     return total.hexdigest()[:16]
 

@@ -9,12 +9,12 @@ import tarfile
 import zipfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from eqemb.errors import SourceError
 from eqemb.sources import CAUSES, PROBLEMS, Found, Limits, Source, discover, load
+from eqemb.storage import regular_file
 
 PAPER = b"\\documentclass{article}\n\\begin{document}\nWords.\n\\end{document}\n"
 PART = b"\\section{More}\nWords of a part.\n"
@@ -151,11 +151,11 @@ def problems(source: Source) -> list[tuple[str, str]]:
 
 def lock(monkeypatch: pytest.MonkeyPatch, *locked: str) -> None:
     """Make files of these names unreadable, even for root."""
-    free = Path.open
+    free = regular_file._open
 
-    def open_unless_locked(path: Path, mode: str) -> Any:
-        if path.name in locked:
+    def open_unless_locked(path: str, flags: int) -> int:
+        if Path(path).name in locked:
             raise PermissionError(13, "Permission denied", str(path))
-        return free(path, mode)
+        return free(path, flags)
 
-    monkeypatch.setattr(Path, "open", open_unless_locked)
+    monkeypatch.setattr(regular_file, "_open", open_unless_locked)

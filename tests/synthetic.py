@@ -1,6 +1,8 @@
 """Synthetic papers and libraries for tests, made by a seeded generator."""
 
 import contextlib
+import hashlib
+import json
 import os
 import random
 import re
@@ -19,6 +21,7 @@ from eqemb.library.executor import WorkerLimits
 from eqemb.library.rows import Record
 from eqemb.library.worker import make_record
 from eqemb.sources import Found, Limits
+from eqemb.storage.atomic import to_json
 
 SYLLABLES = ["ba", "de", "fi", "go", "lu", "ma", "ne", "pi", "ro", "su", "ta", "ve", "wi", "zo"]
 PDF = b"%PDF-1.5\n%\xd0\xd4\xc5\xd8\n1 0 obj\n"
@@ -112,6 +115,23 @@ def equation(
     return made
 
 
+def forget_checksums(library: Path) -> Path:
+    """Make a library what an older version of eqemb wrote: with hashes of the index alone."""
+    for path in [*library.rglob("index.json")]:
+        paths = [file for file in sorted(path.parent.glob("*.*")) if file.is_file()]
+        hashed = [file for file in paths if file.name not in ("index.json", "checksums.json")]
+        files = {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in hashed}
+        header = json.loads(path.read_text("utf-8"))
+        path.write_text(json.dumps(header | {"files": files}), "utf-8")
+    for path in [*library.rglob("checksums.json")]:
+        path.unlink()
+    path = library / "library.json"
+    state = json.loads(path.read_text("utf-8"))
+    state.pop("checksums", None)
+    path.write_text(to_json(state), "utf-8")
+    return library
+
+
 class KnownArticles:
     """A library that has articles with these names and origins."""
 
@@ -134,8 +154,14 @@ class KnownArticles:
 class InlineExecutor:
     """Reads papers in this process, for tests that do not need worker processes."""
 
-    def __init__(self, limits: Limits, worker_limits: WorkerLimits, jobs: int) -> None:
-        del worker_limits, jobs
+    def __init__(
+        self,
+        limits: Limits,
+        worker_limits: WorkerLimits,
+        jobs: int,
+        folders: tuple[str, ...] | None = None,
+    ) -> None:
+        del worker_limits, jobs, folders
         self._limits = limits
 
     def map(self, tasks: Iterator[Found]) -> Generator[Record, None, None]:

@@ -327,6 +327,86 @@ def test_no_two_constants_of_one_name_differ() -> None:
     }
 
 
+# ---------------------------------------------------------------- processes
+
+#: Functions that start a process, and the functions of `storage.process` that each call must use:
+#: in its arguments, or in a `with` statement around it.
+STARTS_PROCESS = {
+    "subprocess.Popen": {"python_command", "python_environment"},
+    "asyncio.create_subprocess_exec": {"python_command", "python_environment"},
+    "concurrent.futures.ProcessPoolExecutor": {"safe_spawn"},
+    "ray.init": {"empty_current_folder"},
+}
+#: Functions that are not to be called at all, by the start of their names.
+REFUSED_STARTS = (
+    *("subprocess.run", "subprocess.call", "subprocess.check_", "subprocess.get"),
+    *("os.exec", "os.spawn", "os.posix_spawn", "os.fork", "os.system", "os.popen", "pty."),
+    *("asyncio.create_subprocess_shell", "multiprocessing.Process", "multiprocessing.Pool"),
+)
+#: Methods of any object that start processes, as those of a context of `multiprocessing`.
+STARTING_METHODS = {"Process", "Pool", "Manager"}
+
+
+def imported_names(module: str) -> dict[str, str]:
+    """What each imported name of a module stands for."""
+    found: dict[str, str] = {}
+    for node in ast.walk(tree(MODULES[module])):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found |= {one.asname or one.name: f"{node.module}.{one.name}" for one in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {one.asname: one.name for one in node.names if one.asname}
+    return found
+
+
+def dotted(node: ast.AST) -> str:
+    """A name with its attributes, as `os.path.join`; '' before attributes of anything else."""
+    if isinstance(node, ast.Attribute):
+        return f"{dotted(node.value)}.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def called_names(*parts: ast.AST) -> set[str]:
+    """The plain names of the functions that are called in some parts of the code."""
+    calls = [node for part in parts for node in ast.walk(part) if isinstance(node, ast.Call)]
+    return {call.func.id for call in calls if isinstance(call.func, ast.Name)}
+
+
+def process_starts(module: str) -> Iterator[tuple[str, int, set[str]]]:
+    """Calls that start a process: the function, the line, and what is called in or around it."""
+    names = imported_names(module)
+
+    def visit(node: ast.AST, around: set[str]) -> Iterator[tuple[str, int, set[str]]]:
+        if isinstance(node, ast.Call):
+            first, _, rest = dotted(node.func).partition(".")
+            name = f"{names.get(first, first)}.{rest}".removesuffix(".")
+            is_start = name in STARTS_PROCESS or name.startswith(REFUSED_STARTS)
+            if is_start or name.rpartition(".")[2] in STARTING_METHODS:
+                inside = called_names(*node.args, *(one.value for one in node.keywords))
+                yield name, node.lineno, around | inside
+        if isinstance(node, ast.With | ast.AsyncWith):
+            for item in node.items:  # a manager is entered before the next one is made
+                yield from visit(item, around)
+                around = around | called_names(item.context_expr)
+            for statement in node.body:
+                yield from visit(statement, around)
+            return
+        for child in ast.iter_child_nodes(node):
+            yield from visit(child, around)
+
+    return visit(tree(MODULES[module]), set())
+
+
+def test_every_process_is_started_without_the_current_folder() -> None:
+    """A folder of papers may contain a `numpy.py`, which a careless child would import."""
+    found = [(module, *start) for module in MODULES for start in process_starts(module)]
+    assert {name for _, name, _, _ in found} >= set(STARTS_PROCESS)  # the search finds them
+    assert not [
+        f"{module}:{line} {name}"
+        for module, name, line, has in found
+        if not (needed := STARTS_PROCESS.get(name)) or not needed <= has
+    ]
+
+
 # ---------------------------------------------------------------- sizes and names
 
 

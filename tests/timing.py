@@ -21,7 +21,7 @@ ATTEMPTS = 4
 MAX_EXPONENT = 1.5
 #: Below this many seconds, a time says nothing about growth.
 NOISE = 0.05
-#: CPU seconds of the work in `_slowness` on the machine where the bounds of the tests were chosen.
+#: CPU seconds of the work in `machine_slowness` where the bounds of the tests were chosen.
 REFERENCE_SECONDS = 0.0035
 
 
@@ -38,7 +38,7 @@ def assert_quick(action: Callable[[], object], limit: float, what: str = "action
     takes many times the limit.
     """
     for _ in range(ATTEMPTS):
-        slowness = _slowness()
+        slowness = machine_slowness()
         seconds = _measure(action)
         if seconds <= limit * slowness:
             return
@@ -62,7 +62,7 @@ def assert_linear(
     factor = (large / small) ** MAX_EXPONENT
     best = dict.fromkeys((small, large), float("inf"))
     for _ in range(ATTEMPTS):
-        slowness = _slowness()
+        slowness = machine_slowness()
         for size in best:
             best[size] = min(best[size], _measure(functools.partial(action, make_input(size))))
         if best[large] <= factor * best[small] + NOISE * slowness:
@@ -77,7 +77,7 @@ def assert_linear(
 
 def _measure(action: Callable[[], object]) -> float:
     """CPU seconds of one run."""
-    _clear_caches()
+    clear_caches()
     was_enabled = gc.isenabled()
     gc.collect()
     gc.disable()
@@ -90,7 +90,7 @@ def _measure(action: Callable[[], object]) -> float:
             gc.enable()
 
 
-def _clear_caches() -> None:
+def clear_caches() -> None:
     """Drop what functions of the package have memoised."""
     for name, module in list(sys.modules.items()):
         if name.startswith("eqemb.") and module is not None:
@@ -99,7 +99,7 @@ def _clear_caches() -> None:
                     value.cache_clear()
 
 
-def _slowness() -> float:
+def machine_slowness() -> float:
     """How much slower this machine is now than that of the limits; 1 if it is faster."""
     tries = []
     for _ in range(3):

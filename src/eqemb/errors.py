@@ -61,6 +61,10 @@ class ThresholdError(EqembError):
     exit_code = 3
 
 
+class DamageError(EqembError):
+    """A file of a library or a model is missing, or differs from what was written."""
+
+
 class SourceError(EqembError):
     """A source that cannot be read as a paper.
 

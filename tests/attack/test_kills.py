@@ -32,7 +32,15 @@ def test_killed_change_leaves_the_old_or_the_new_library(
         assert kill["before"] in {found["old"], found["new"]}, seed
         assert (kill["again"], kill["after"]) == (0, found["new"]), seed
         assert kill["left"] == [
-            *("manifest.json", "model", "report.html", "report.json", "run.json", "settings.json"),
+            *(
+                "checksums.json",
+                "manifest.json",
+                "model",
+                "report.html",
+                "report.json",
+                "run.json",
+                "settings.json",
+            ),
             "sources.json",
             # of segments with removed documents
             *(["summaries"] if change in {"remove", "update"} else []),

@@ -1,10 +1,7 @@
 """Grid search: models scored on one split, stored cells, and tables of the results."""
 
 import json
-import os
-import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -246,33 +243,6 @@ def test_the_command_writes_tables_and_plots(
     assert "EqEmb-H" in shown
     assert shown.strip().splitlines()[-1] == conclusions.of_comparison(found)
     assert "±" not in shown.split("| EqEmb-H")[1].split("\n")[0]  # one seed has no error
-
-
-def test_worker_processes_exit_with_their_parent(tmp_path: Path) -> None:
-    """A killed grid search leaves no processes running."""
-    script = tmp_path / "work.py"
-    script.write_text(
-        "import os, subprocess, sys, time\n"
-        "from eqemb.evaluation.grid import _exit_with_parent\n"
-        "if len(sys.argv) > 1:\n"
-        "    _exit_with_parent(int(sys.argv[1]))\n"
-        "    time.sleep(60)\n"
-        "else:\n"
-        "    child = subprocess.Popen([sys.executable, __file__, str(os.getpid())])\n"
-        "    print(child.pid, flush=True)\n"
-        "    time.sleep(60)\n"
-    )
-    with subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE) as parent:
-        assert parent.stdout is not None
-        child = int(parent.stdout.readline())
-        parent.kill()
-    for _ in range(300):
-        try:
-            os.kill(child, 0)
-        except ProcessLookupError:
-            return
-        time.sleep(0.1)
-    pytest.fail("the worker is still running")
 
 
 def test_identity_covers_all_inputs_of_a_result(

@@ -100,7 +100,15 @@ def test_library_is_built_with_its_own_model(learned: Path) -> None:
         assert about["words"] == len(library.model.keys["words"])
         assert about["lacks"]["words"] == about["lacks"]["units"] == 0
         assert sorted(path.name for path in library.generation.iterdir()) == [
-            *("manifest.json", "model", "report.html", "report.json", "run.json", "settings.json"),
+            *(
+                "checksums.json",
+                "manifest.json",
+                "model",
+                "report.html",
+                "report.json",
+                "run.json",
+                "settings.json",
+            ),
             "sources.json",
         ]
         assert [part.documents for part in library.manifest.segments] == [12]

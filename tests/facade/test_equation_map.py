@@ -24,7 +24,6 @@ from eqemb.facade.equation_map import (
     stored_map,
 )
 from eqemb.facade.library import Library
-from eqemb.storage import atomic
 from synthetic import eqemb, hostile_modules, paper
 
 
@@ -81,7 +80,9 @@ def test_map_is_deterministic_and_stored(library: Library, monkeypatch: pytest.M
         assert stored_map(library) is None
         assert map_of(library).to_json() == data
         assert place.with_name("types.npy").read_bytes() == types
-    assert sorted(path.name for path in place.parent.iterdir()) == ["map.json", "types.npy"]
+    assert sorted(path.name for path in place.parent.iterdir()) == [
+        *("checksums.json", "map.json", "types.npy")
+    ]
 
 
 def test_map_of_an_older_generation_is_not_stored(library: Library) -> None:
@@ -212,8 +213,7 @@ def test_map_is_served(library: Library) -> None:
         assert answer.content == made.to_json()
         tag = {"If-None-Match": answer.headers["etag"]}
         assert asked.get("/v1/map", headers=tag).status_code == 304
-        with atomic.new_file(map_place(library.generation)) as file:
-            file.write_bytes(made._replace(labels=[]).to_json())
+        made._replace(labels=[]).save(library.generation)
         changed = asked.get("/v1/map", headers=tag)
         assert (changed.status_code, changed.json()["labels"]) == (200, [])
         assert map_of(library, recompute=True).to_json() == made.to_json()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from eqemb.errors import EqembError, UsageError
+from eqemb.errors import DamageError, EqembError, UsageError
 from eqemb.facade.library import Library
 from eqemb.library import generations
 from eqemb.library.database import RECORDS_FORMAT
@@ -18,7 +18,7 @@ from eqemb.library.rows import from_article, skipped
 from eqemb.library.segments import Manifest, SegmentWriter
 from eqemb.storage.atomic import to_json, write_atomically
 from eqemb.storage.locks import locked, remove_unheld
-from synthetic import article, equation
+from synthetic import article, equation, forget_checksums
 
 HALF = os.fsdecode(b"caf\xe9")
 
@@ -178,16 +178,19 @@ def test_a_file_is_refused_as_library(tmp_path: Path) -> None:
     ],
 )
 def test_a_library_without_records_is_refused(tmp_path: Path, removed: str, sentence: str) -> None:
-    """The generation or the segments were removed."""
+    """The generation or the segments were removed; also if an older version made the library."""
     make_library(tmp_path, "a")
     shutil.rmtree(tmp_path / removed)
+    with pytest.raises(DamageError, match=r"checksums\.json is missing: .* rebuild the library"):
+        Library.open(tmp_path)
+    forget_checksums(tmp_path)
     with pytest.raises(EqembError, match=sentence):
         Library.open(tmp_path)
 
 
 def test_a_library_without_report_is_readable(tmp_path: Path) -> None:
-    """Only the report is refused."""
-    make_library(tmp_path, "a")
+    """Only the report is refused, in a library without checksums."""
+    forget_checksums(make_library(tmp_path, "a"))
     (tmp_path / "generations/1/report.json").unlink()
     with Library.open(tmp_path) as opened:
         assert opened.article("a").name == "a"
@@ -196,9 +199,9 @@ def test_a_library_without_report_is_readable(tmp_path: Path) -> None:
 
 
 def test_damaged_records_are_reported(tmp_path: Path) -> None:
-    """Damage in the middle of the file is noticed when it is read."""
+    """Damage in the middle of the file is noticed when it is read, if not before."""
     many = [f"{number:04}" for number in range(500)]
-    (path,) = make_library(tmp_path, *many).glob("segments/*/records.sqlite")
+    (path,) = forget_checksums(make_library(tmp_path, *many)).glob("segments/*/records.sqlite")
     data = bytearray(path.read_bytes())
     data[len(data) // 4 : -4096] = b"\xff" * (len(data) - 4096 - len(data) // 4)
     path.write_bytes(data)
@@ -335,7 +338,7 @@ def test_the_report_is_that_of_the_current_generation(tmp_path: Path) -> None:
         assert json.loads((tmp_path / name).read_text("utf-8")) == {"articles": 2}
 
 
-@pytest.mark.parametrize("step", range(4))
+@pytest.mark.parametrize("step", range(5))
 def test_a_kill_during_the_switch_leaves_a_whole_library(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
 ) -> None:
@@ -359,8 +362,8 @@ def test_a_kill_during_the_switch_leaves_a_whole_library(
     with pytest.raises(Killed):
         switch(tmp_path, generation)
     monkeypatch.undo()
-    assert done == ["rename", "rename", "rename", "remove"][:step]
-    assert names(tmp_path) == (["new", "newer"] if step else ["old"])
+    assert done == [*(["rename"] * 4), "remove"][:step]
+    assert names(tmp_path) == (["new", "newer"] if step > 1 else ["old"])
     shutil.rmtree(next_generation(tmp_path), ignore_errors=True)
     assert names(make_library(tmp_path, "newest")) == ["newest"]
 

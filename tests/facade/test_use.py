@@ -20,7 +20,7 @@ from eqemb.index.build import build_index
 from eqemb.library.database import ALL
 from eqemb.library.segments import Indexer
 from eqemb.models import registry, workspace
-from synthetic import Run, papers, read_inline, topical
+from synthetic import Run, forget_checksums, papers, read_inline, topical
 
 SMALL: dict[str, Any] = {"dim": 8, "iterations": 2}
 BODY = r"\begin{equation} q = 1 \end{equation}"
@@ -135,7 +135,7 @@ def test_an_index_of_another_version_is_computed_by_compact(
     with Library.open(library) as opened:
         equation = opened.records.equation_names()[0]
         before = opened.similar(equation).to_json()
-    for path in library.glob("segments/*/index/index.json"):
+    for path in forget_checksums(library).glob("segments/*/index/index.json"):
         path.write_text(json.dumps(json.loads(path.read_text()) | {"version": 1}))
     with Library.open(library) as opened, pytest.raises(EqembError, match="`eqemb compact`"):
         opened.similar(equation)
@@ -193,7 +193,7 @@ def test_a_wrong_or_damaged_model_changes_nothing(library: Path) -> None:
         use_model(library, library / "nowhere")
     config = library / "models" / "eqemb" / "config.json"
     config.write_text(json.dumps(json.loads(config.read_text()) | {"sha256": "0"}))
-    with pytest.raises(EqembError, match="was changed"):
+    with pytest.raises(EqembError, match=r"config\.json has [0-9]+ bytes instead of"):
         use_model(library, "eqemb")
     with Library.open(library) as opened:
         assert len(opened.steps) == 1

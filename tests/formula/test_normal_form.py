@@ -142,3 +142,12 @@ def test_a_tree_that_no_formula_has_is_its_own_normal_form() -> None:
 def test_an_empty_equation_is_its_own_normal_form() -> None:
     """Nothing stays nothing."""
     assert normal_form(Layout(None)).root is None
+
+
+def test_normal_forms_do_not_depend_on_equations_before() -> None:
+    """A script of a script is not taken for a second script that was read before."""
+    for latex, normal in (
+        ("y x^a_b", "[V!y[V!x,a[V!a],b[V!b]]]"),
+        ("y x^{a_b}", "[V!y[V!x,a[V!a,b[V!b]]]]"),
+    ):
+        assert normal_form(layout(latex)).to_slt() == normal

@@ -7,6 +7,7 @@ The end of a paper's name, after its last dash, says how: reading `3-hang.tex` n
 import os
 import resource
 import signal
+import socket
 import struct
 import sys
 import threading
@@ -24,10 +25,15 @@ honest = READERS["tex"].read
 hoard: list[object] = []
 
 
+mark = os.environ.get("EQEMB_TEST_HANGS")
+#: Opened now: a worker cannot create files.
+marked = Path(mark).open("a") if mark else sys.stderr  # noqa: SIM115
+
+
 def hang() -> None:
-    """Never return; first create the file that EQEMB_TEST_HANGS names."""
-    if mark := os.environ.get("EQEMB_TEST_HANGS"):
-        Path(mark).touch()
+    """Never return; first write to the file that EQEMB_TEST_HANGS names."""
+    marked.write("hangs")
+    marked.flush()
     while True:
         pass
 
@@ -71,6 +77,8 @@ DEEDS: dict[str, Callable[[], object]] = {
     "exit": lambda: os._exit(7),
     "kill": lambda: os.kill(os.getpid(), signal.SIGKILL),
     "crash": lambda: os.kill(os.getpid(), signal.SIGSEGV),
+    "phone": socket.socket,
+    "spy": lambda: os.listdir("/"),  # noqa: PTH208
     "slow": lambda: time.sleep(0.6),
     # without countermeasures, these harm only the paper after them
     "mine": threading.Timer(0.3, os._exit, (9,)).start,

@@ -1,12 +1,18 @@
 """Acronyms that papers define, and what a search makes of them."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from eqemb.facade.library import Library
-from eqemb.facade.update import add_papers
-from eqemb.index.acronyms import definitions, initials
+from eqemb.facade.update import add_papers, remove_articles
+from eqemb.index.acronym_table import write_acronyms
+from eqemb.index.acronyms import DefinedAcronym, defined_at, definitions, initials
+from eqemb.index.postings import hash_texts
+from eqemb.index.stemming import stem
+from eqemb.index.text_segment import TextSegment
+from synthetic import forget_checksums
 
 #: Text before an equation, and the equation.
 PAPERS = {
@@ -99,3 +105,34 @@ def test_definitions_are_counted_over_segments(tmp_path: Path) -> None:
         assert len(parts) == 2
         assert definitions(parts, "gan") == [("gener", "adversari", "network")]
         assert not definitions(parts[:1], "gan")
+
+
+def test_a_table_has_what_the_text_says(tmp_path: Path) -> None:
+    """Also after an article is removed; words that are no acronyms have no entry."""
+    words = ["gan", "auc", "lstm", "vow", "loss", "network"]
+    with build(tmp_path, list(PAPERS)) as library:
+        parts = library.engine.text.parts
+        wanted = {word: definitions(parts, word) for word in words}
+        few = {word: list(map(sorted, _said(parts, word))) for word in words}
+        for part in parts:
+            write_acronyms(part.folder, part)
+    with Library.open(forget_checksums(tmp_path / "library")) as library:
+        parts = library.engine.text.parts
+        assert all(part.acronym(0) is not None for part in parts)
+        assert {word: definitions(parts, word, 1) for word in words} == wanted
+        assert {word: list(map(sorted, _said(parts, word))) for word in words} == few
+        assert wanted["gan"]
+        assert not wanted["loss"]
+        name = next(name for name in library.records.names() if "seven" in name)
+    remove_articles(tmp_path / "library", [name])
+    with Library.open(tmp_path / "library") as library:
+        assert definitions(library.engine.text.parts, "gan") == wanted["gan"]
+        assert not definitions(library.engine.text.parts, "lstm")
+
+
+def _said(parts: list[TextSegment], word: str) -> Iterator[list[DefinedAcronym]]:
+    """Yield what each segment says of a word, looked up in its table if it has one."""
+    for part in parts:
+        row = int(part.find_stems(hash_texts([stem(word)]))[0])
+        known = part.acronym(row) if row >= 0 else ()
+        yield list(defined_at(part, part.positions(row), stem(word)) if known is None else known)

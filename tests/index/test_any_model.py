@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -79,7 +79,7 @@ def test_a_model_without_words_is_refused(tmp_path: Path) -> None:
 
 def test_vectors_are_made_for_segments_that_have_none(tmp_path: Path) -> None:
     """Those that are there stay, and so do weights and means."""
-    with make_library(tmp_path) as library:
+    with closing(make_library(tmp_path)) as library:  # whose files change while it is open
         place = library.home / "vectors" / library.manifest.vectors
         segments, model = library.engine.segments, library.model
         assert model is not None

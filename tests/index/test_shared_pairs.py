@@ -43,13 +43,16 @@ def opened(folder: Path, *segments: Iterable[str]) -> AlignmentIndex:
             writer.add(one)
         writer.close()
         keys = np.arange(len(found), dtype=np.uint64)
-        parts.append(SimpleNamespace(folder=place, number=number, first=first, type_keys=keys))
+        parts.append(SimpleNamespace(folder=place, number=number, first_type=first, type_keys=keys))
         first += len(found)
 
     class _Segments(list):  # type: ignore[type-arg]
         def of_type(self, kind: int) -> tuple[SimpleNamespace, int]:
-            part = [part for part in parts if part.first <= kind][-1]
-            return part, kind - part.first
+            part = [part for part in parts if part.first_type <= kind][-1]
+            return part, kind - part.first_type
+
+        _parts = parts
+        of_each = IndexSegments.of_each
 
     return AlignmentIndex(cast(IndexSegments, _Segments(parts)))
 

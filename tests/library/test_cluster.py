@@ -4,6 +4,7 @@ The cluster is a fake one in this process: it ends jobs in any order and loses s
 `test_ray_cluster.py` does the same with Ray.
 """
 
+import contextlib
 import dataclasses
 import gzip
 import json
@@ -127,6 +128,7 @@ def folder(tmp_path: Path) -> Path:
 def files(library: Path) -> dict[str, bytes]:
     """Return the files of a library that have no times in them, by path."""
     timed = {"records.sqlite", "report.html", "run.json", "sources.json"}
+    timed |= {"checksums.json", "library.json"}  # of these
     return {
         path.relative_to(library).as_posix(): path.read_bytes()
         for path in sorted(library.rglob("*"))
@@ -419,24 +421,28 @@ def test_error_of_a_worker_is_a_sentence(
     assert read(folder, resume=True) == files(folder / "local")
 
 
-def test_paths_of_sources_are_absolute(
-    folder: Path, use: Use, monkeypatch: pytest.MonkeyPatch
+def test_workers_have_another_current_folder(
+    tmp_path: Path, use: Use, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Workers have another current folder."""
+    """Papers of every form are read there that are given by relative paths."""
     fake = use(FakeCluster())
-    seen: list[str] = []
+    papers(tmp_path / "papers", loose=BODY)
+    packed = tar({"main.tex": paper(BODY).encode()})
+    (tmp_path / "papers/packed.tar.gz").write_bytes(gzip.compress(packed))
+    (tmp_path / "papers/one.gz").write_bytes(gzip.compress(paper(BODY).encode()))
+    (tmp_path / "papers/note.md").write_text("Some words. $$x = 1$$ More words.", "utf-8")
     run = SegmentJob.run
 
-    def note(job: SegmentJob, at: Path) -> Made | str:
-        seen.extend(one.path for one in job.sources)
-        seen.append(str(at))
-        return run(job, at)
+    def run_elsewhere(job: SegmentJob, at: Path) -> Made | str:
+        with contextlib.chdir("/"):
+            return run(job, at)
 
-    monkeypatch.setattr(SegmentJob, "run", note)
-    monkeypatch.chdir(folder)
-    Library.read("papers", "lib", engine="ray").close()
+    monkeypatch.setattr(SegmentJob, "run", run_elsewhere)
+    monkeypatch.chdir(tmp_path)
+    with Library.read("papers", "lib", engine="ray") as library:
+        names = sorted(name for name, _, _ in library.contents())
     assert fake.ended
-    assert all(Path(path).is_absolute() for path in seen)
+    assert names == ["loose", "note", "one", "packed"]
 
 
 # -- papers at URLs

@@ -41,13 +41,17 @@ def read(folder: Path, name: str, **options: Any) -> None:
     Library.read(folder / "papers", folder / name, jobs=2, index=True, **options).close()
 
 
+#: Files with times, and their checksums.
+_TIMED = {"records.sqlite", "run.json", "sources.json", "checksums.json"}
+
+
 def content(library: Path) -> dict[str, bytes]:
     """Return manifest, report and segments of a library, without times."""
     found = [*library.glob("segments/*/**/*"), *library.glob("generations/1/*.json")]
     return {
         path.relative_to(library).as_posix(): path.read_bytes()
         for path in found
-        if path.is_file() and path.name not in {"records.sqlite", "run.json", "sources.json"}
+        if path.is_file() and path.name not in _TIMED
         if path.name != "settings.json"  # it names the folder of the papers
     }
 

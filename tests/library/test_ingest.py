@@ -528,7 +528,7 @@ def test_ctrl_c_stops_at_once_and_can_be_resumed(tmp_path: Path, jobs: str) -> N
     folder, hangs, mark = papers(tmp_path / "papers", **bodies), tmp_path / "h", uuid.uuid4().hex
     arguments = ("read", folder, "-o", tmp_path / "lib", "--jobs", jobs)
     with start("-m", "eqemb", *arguments, environment=hostile(mark, hangs)) as process:
-        assert wait_for(hangs.exists)
+        assert wait_for(lambda: hangs.exists() and hangs.stat().st_size > 0)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=10)
     assert (process.returncode, out) == (130, "")

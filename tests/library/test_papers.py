@@ -11,7 +11,8 @@ from eqemb.arxiv.papers import PaperMetadata
 from eqemb.facade.library import Library
 from eqemb.facade.update import add_papers, compact_library
 from eqemb.library.papers import PaperRecords, write_papers
-from synthetic import read_inline
+from eqemb.search.exports import to_bibtex
+from synthetic import forget_checksums, read_inline
 
 TEX = (
     r"\documentclass{article}\begin{document}The norm is \begin{equation} x = y \end{equation}"
@@ -56,6 +57,16 @@ def test_a_library_keeps_what_arxiv_says(papers: Path, tmp_path: Path) -> None:
         assert found.authors == ("Ada Lovelace",)
 
 
+def test_a_title_from_the_metadata_is_shown(papers: Path, tmp_path: Path) -> None:
+    """Where the document has none, in every form of an answer."""
+    with Library.read([papers], tmp_path / "library", jobs=1, index=True) as made:
+        hits = {hit.article: hit for hit in made.search("norm")}
+    assert [hits[name].title for name in ("1501.00001", "essay")] == ["On Norms", ""]
+    asked = hits["1501.00001"].to_json()
+    assert asked["title"] == "On Norms"
+    assert "title = {On Norms}" in to_bibtex([asked])
+
+
 def test_a_document_names_its_authors(papers: Path, tmp_path: Path) -> None:
     """Where no file does; they stay when segments are compacted."""
     named = TEX.replace(r"\begin{doc", r"\author{Emmy Noether \and Kurt G\"odel}\begin{doc")
@@ -76,7 +87,7 @@ def test_libraries_without_authors_are_read(papers: Path, tmp_path: Path) -> Non
     """Libraries of older versions have no table for them."""
     place = tmp_path / "library"
     Library.read([papers / "essay.tex"], place, jobs=1, index=True).close()
-    (records,) = place.rglob("records.sqlite")
+    (records,) = forget_checksums(place).rglob("records.sqlite")
     with closing(sqlite3.connect(records)) as database:
         database.execute("DROP TABLE publications")
         database.commit()

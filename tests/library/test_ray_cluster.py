@@ -7,6 +7,7 @@ import importlib.util
 import json
 import os
 import signal
+import socket
 from collections.abc import Callable, Iterator
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -75,6 +76,7 @@ def read(folder: Path, name: str, **options: Any) -> dict[str, bytes]:
 def content(library: Path) -> dict[str, bytes]:
     """Return the files of a library that have no times in them, by path."""
     timed = {"records.sqlite", "report.html", "run.json", "sources.json"}
+    timed |= {"checksums.json", "library.json"}  # of these
     return {
         path.relative_to(library).as_posix(): path.read_bytes()
         for path in sorted(library.rglob("*"))
@@ -251,6 +253,48 @@ class AnyTask:
     def remote(self, *_: Any) -> str:
         """Return its handle."""
         return "handle"
+
+
+class SilentRay:
+    """Ray that does not connect or start."""
+
+    def __init__(self, *errors: Exception) -> None:
+        self.errors = list(errors)
+
+    def init(self, **_: Any) -> None:
+        """Fail."""
+        raise self.errors.pop(0)
+
+
+def connect_error(*errors: Exception) -> str:
+    """Return what is said if Ray fails with these errors, one after the other."""
+    ray = SilentRay(*errors)
+    with pytest.raises(EqembError) as caught:
+        ray_cluster._connect(ray, None, None)
+    assert not ray.errors
+    return str(caught.value)
+
+
+def test_ray_that_does_not_start_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray gives up if the machine is busy, with an error of any class."""
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    none = ConnectionError("Could not find any running Ray instance.")
+    said = connect_error(none, Exception("The node timed out:\nsee\nthe logs."))
+    assert said.startswith("Ray does not start on this machine (The node timed out: the logs): try")
+
+
+def test_cluster_of_this_machine_that_refuses_is_not_replaced(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A wrong token would start another cluster in silence; one that is gone is no cluster."""
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        refused = ConnectionError(f"Failed to connect to Ray cluster at 127.0.0.1:{port}")
+        said = connect_error(refused)
+    assert said.startswith("cannot connect to the Ray cluster of this machine (Failed to connect")
+    assert said.endswith("or check address and token")
+    assert connect_error(refused, OSError("no room")).startswith("Ray does not start")
 
 
 @pytest.mark.parametrize("spec", [None, ModuleSpec("ray", None)], ids=["nothing", "a folder"])

@@ -17,6 +17,7 @@ from eqemb.library.report import (
     NOT_DOCUMENTS,
     advise,
     counted,
+    displays_read,
     every_problem,
     explain_no_articles,
     format_rows,
@@ -499,3 +500,20 @@ def test_report_is_reproducible_json(library: Library) -> None:
     found = json.loads((library.folder / "report.json").read_text("utf-8"))
     assert found == library.report
     assert not [key for key in found if "second" in key or "time" in key or "path" in key]
+
+
+@pytest.mark.parametrize("cause", ["input budget", "file too large"])
+def test_coverage_is_not_complete_if_a_limit_dropped_a_part(tmp_path: Path, cause: str) -> None:
+    """The displays of what was dropped are unknown, so that 100 % would be wrong."""
+    found = report(tmp_path, read("a", problems=[Problem(cause, "b.tex")]), read("b"))
+    assert found["coverage"]["dropped"] == 1
+    assert found["coverage"]["displays"] < 1
+    assert displays_read(found["coverage"]) == "at most 99.99 %"
+    assert "at most 99.99 %" in render_report(found)
+
+
+@pytest.mark.parametrize("cause", ["archive bomb", "too large", "time limit", "out of memory"])
+def test_coverage_is_not_complete_if_a_limit_dropped_a_source(tmp_path: Path, cause: str) -> None:
+    """It may have held any number of papers."""
+    found = report(tmp_path, read("a"), skipped("./b", "b", "", cause, ""))
+    assert displays_read(found["coverage"]) == "at most 99.99 %"

@@ -140,7 +140,7 @@ def test_only_candidates_are_scored(large: Library, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(selection, "WORD_CANDIDATES", 20)
     engine = large.engine
     question = engine.read_query("gradient descent")
-    scope, parts = engine.score_words(question, engine.segments.live, ("words",), also=[0])
+    scope, parts, _ = engine.score_words(question, engine.segments.live, ("words",), also=[0])
     assert 20 <= len(scope) <= 21
     assert len(parts["words"]) == len(scope)
     assert scope.rows is not None
@@ -153,3 +153,42 @@ def test_explanations_add_up(large: Library) -> None:
     for query in ("gradient descent", FORMULAS[0]):
         why = large.why(query, last)
         assert why.parts
+
+
+@pytest.mark.parametrize("query", [*QUERIES[:2], r"posterior $p(a | b)$"])
+def test_vectors_are_read_where_they_matter(
+    library: Library, query: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Few candidates have scores by vectors at first; where that is too few, all have."""
+    wanted = shown(library.engine.search_words(query))
+    similar = shown(library.engine.search_similar(FORMULAS[2]))
+    monkeypatch.setattr(library.engine.segments, "is_large", True)
+    for depth in (1, 5, 1000):
+        monkeypatch.setattr(selection, "MOST_READ", depth)
+        monkeypatch.setattr("eqemb.search.engine.MOST_READ", depth)
+        assert shown(library.engine.search_words(query)) == wanted
+        assert shown(library.engine.search_similar(FORMULAS[2])) == similar
+
+
+def test_promising_candidates_include_the_best() -> None:
+    """Whatever the missing part of each score is, within its limit; in each mask."""
+    random = np.random.default_rng(3)
+    for _ in range(50):
+        sure = random.random(200).astype(np.float32)
+        late, most = random.random(200).astype(np.float32), float(random.choice([0.01, 0.2]))
+        mask = random.random(200) < 0.3
+        found = set(selection.promising(sure, most, [None, mask], 10).tolist())
+        total = sure + np.float32(most) * late
+        assert found >= set(np.argsort(-total)[:10].tolist())
+        assert found >= set(np.flatnonzero(mask)[np.argsort(-total[mask])[:10]].tolist())
+        assert len(found) < 200
+
+
+def test_an_answer_is_deep_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If no more rows than were read by vectors are at least as good as the last hit."""
+    monkeypatch.setattr(selection, "MOST_READ", 3)
+    scores, allowed = [np.array([5, 4, 3, 2, 1], np.float32)], np.ones(5, bool)
+    assert selection.is_deep_enough(scores, allowed, [5, 3], 2)
+    assert not selection.is_deep_enough(scores, allowed, [5, 2], 2)
+    assert not selection.is_deep_enough(scores, allowed, [5, 3], 10)  # families hid the others
+    assert selection.is_deep_enough(scores, allowed & (scores[0] > 2), [5, 3], 10)

@@ -17,7 +17,7 @@ from urllib.request import urlopen
 import pytest
 from fastapi.testclient import TestClient
 
-from eqemb.server import processes
+from eqemb.server import fair_queue, processes
 from eqemb.server.processes import default_workers
 from eqemb.storage.process import python_command
 from server.clients import ENDPOINTS, PAGES, make_client
@@ -151,7 +151,7 @@ def test_a_query_that_kills_workers_is_answered_503(
 def test_a_worker_over_the_time_limit_is_killed(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its request gets 503 and is not repeated; another worker takes its place."""
+    """Its request gets 504 and is not repeated; another worker takes its place."""
     note = tmp_path / "asked"
     body = f"open({str(note)!r}, 'a').write('x'); time.sleep(600)"
     monkeypatch.setattr(processes, "python_command", worker_that(tmp_path, body))
@@ -159,7 +159,7 @@ def test_a_worker_over_the_time_limit_is_killed(
         assert wait_for(lambda: len(pids(client)) == 1)
         (before,) = pids(client)
         answer = client.get("/v1/search?q=cosine")
-        assert (answer.status_code, "1 seconds" in answer.json()["error"]) == (503, True)
+        assert (answer.status_code, "1 seconds" in answer.json()["error"]) == (504, True)
         assert wait_for(lambda: pids(client) not in ([], [before]))
         assert note.read_text() == "x"
 
@@ -168,7 +168,7 @@ def test_requests_that_find_too_many_waiting_are_rejected(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At once, with 503."""
-    monkeypatch.setattr(processes, "MAX_WAITING", 0)
+    monkeypatch.setattr(fair_queue, "MAX_WAITING", 0)
     with make_client(folder, workers=1) as client:
         assert client.get("/v1/stats").status_code == 503
 
@@ -181,6 +181,7 @@ def test_workers_that_do_not_start_are_tried_again(
     missing = tmp_path / "none.py"
     monkeypatch.setattr(processes, "python_command", lambda _module: [sys.executable, str(missing)])
     monkeypatch.setattr(processes, "FIRST_PAUSE", 0.1)
+    monkeypatch.setattr(processes, "MAX_WAIT", 0.5)
     with make_client(folder, workers=1, seconds=0.5) as client:
         assert client.get("/v1/stats").status_code == 503
         monkeypatch.setattr(processes, "python_command", original)
@@ -236,8 +237,8 @@ def test_workers_end_with_the_server(folder: Path, number: int) -> None:
 
 
 def test_the_default_is_one_worker_for_each_core(monkeypatch: pytest.MonkeyPatch) -> None:
-    """But not more than eight, since each needs memory of its own."""
+    """At least two; not more than eight, since each needs memory of its own."""
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
-    for cores, workers in ((None, 1), (1, 1), (4, 4), (96, 8)):
+    for cores, workers in ((None, 2), (1, 2), (4, 4), (96, 8)):
         monkeypatch.setattr(os, "cpu_count", lambda cores=cores: cores)
         assert default_workers() == workers

@@ -181,6 +181,21 @@ def test_the_command_refuses_a_cluster_that_is_not_there(segmented: Path) -> Non
     assert "cannot connect to Ray at ray://127.0.0.1:1" in done.stderr
 
 
+def test_ray_that_is_too_slow_to_start_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray gives up on a busy machine with an error of the class `Exception` itself."""
+
+    class BusyRay:
+        serve = None
+
+        def init(self, **_: Any) -> None:
+            raise Exception("The current node timed out during startup.")  # noqa: TRY002
+
+    monkeypatch.setitem(sys.modules, "ray", BusyRay())
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    with pytest.raises(UsageError, match="Ray does not start on this machine: The current node"):
+        ray_parts.connect("ray")
+
+
 @needs_ray
 @pytest.mark.filterwarnings("ignore")
 def test_a_changed_library_is_searched_as_it_is_now(

@@ -172,7 +172,9 @@ def test_errors_keep_the_navigation(client: TestClient) -> None:
     refused = client.delete("/articles")
     assert refused.status_code == 405
     assert "Not allowed" in refused.text
-    assert client.post("/v1/search?q=x").json() == {"error": "Method Not Allowed"}
+    assert client.post("/v1/search?q=x").json() == {
+        "error": "POST is not possible here, only GET or HEAD"
+    }
 
 
 def test_without_a_token_there_is_no_navigation(folder: Path) -> None:

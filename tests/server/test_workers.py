@@ -24,8 +24,20 @@ from synthetic import paper
 from timing import assert_quick
 
 
+def test_a_message_does_not_repeat_a_long_query(folder: Path) -> None:
+    """Its start and its end remain."""
+    with make_client(folder) as client:
+        answer = client.get("/v1/articles/" + "😀" * 1_000)
+        assert answer.status_code == 404
+        said = answer.json()["error"]
+        assert said.startswith("no article '😀😀")
+        assert said.endswith("in this library")
+        assert " … " in said
+        assert len(said) < 650
+
+
 def test_a_slow_request_does_not_block_others(folder: Path) -> None:
-    """It fails with 503 after the time limit."""
+    """It fails with 504 after the time limit."""
     with make_client(folder, threads=2, seconds=0.3) as busy:
         pool: WorkerPool = busy.app.state.pool  # type: ignore[attr-defined]
         started, finish, statuses = threading.Event(), threading.Event(), list[int]()
@@ -47,7 +59,7 @@ def test_a_slow_request_does_not_block_others(folder: Path) -> None:
         assert any(busy.get("/v1/search?q=recall").status_code == 200 for _ in range(10))
         thread.join()
         finish.set()
-        assert statuses == [503]
+        assert statuses == [504]
 
 
 def test_a_full_queue_is_reported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,8 +197,8 @@ def test_etags_depend_on_all_code_of_the_server() -> None:
         ("no `x`, or say `eqemb y`; else", "no `x`; else"),
         ("say `eqemb y`", ""),
         ("nothing to type", "nothing to type"),
-        ("x" * 200_000, "x" * 200_000),
-        ("x" * 200_000 + "`eqemb ", "x" * 200_000 + "`eqemb "),
+        ("x" * 200_000, "x" * 300 + " … " + "x" * 300),
+        ("x" * 200_000 + "`eqemb ", "x" * 300 + " … " + "x" * 293 + "`eqemb "),
     ],
     ids=range(6),
 )

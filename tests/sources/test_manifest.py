@@ -81,11 +81,13 @@ def test_tars_may_be_in_a_folder_below(tmp_path: Path) -> None:
 def test_a_tar_may_be_given_by_a_relative_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str
 ) -> None:
-    """The manifest is beside it, or in the folder above."""
+    """The manifest is beside it, or in the folder above if that is in the root."""
     damaged = manifest_of(entry_of(TAR, MONTH, size=7))
     put(tmp_path, {MANIFEST_NAME: damaged, f"src/{TAR}": MONTH})
     monkeypatch.chdir(tmp_path if "/" in given else tmp_path / "src")
-    assert list(details(Path(given))) == ["broken archive"]
+    causes = [one.cause for one in discover([Path(given)], root=tmp_path)]
+    assert causes == ["broken archive"]
+    assert list(details(Path(given))) == ["pdf only"]  # nothing above the given folder is read
     put(tmp_path, {MANIFEST_NAME: b"", f"src/{MANIFEST_NAME}": damaged})
     assert list(details(Path(given))) == ["broken archive"]
 
@@ -112,7 +114,7 @@ def test_a_manifest_that_is_out_of_reach(
     tried = refuse_manifests(monkeypatch)
     places = [f"{place}/{MANIFEST_NAME}" for place in (folder, tmp_path)]
     for given in ([folder], [folder / TAR, folder / other]):
-        found = list(discover(given, looks=looks))
+        found = list(discover(given, looks=looks, root=tmp_path))
         wrong = [one for one in found if one.cause == "broken manifest"]
         assert [(one.origin, one.detail) for one in wrong] == [
             (place, "Permission denied") for place in places
@@ -135,7 +137,7 @@ def test_a_broken_manifest_beside_a_given_tar_is_said(tmp_path: Path) -> None:
 def test_a_bucket_has_no_folder_above(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is above it would be another bucket."""
     tried = refuse_manifests(monkeypatch)
-    manifests = manifest.Manifests()
+    manifests = manifest.Manifests("s3:/bucket")
     assert manifests.entry(f"s3:/bucket/{TAR}") is None
     assert manifests.entry(f"s3:/bucket/src/{TAR}") is None
     assert tried == [f"s3:/bucket/{MANIFEST_NAME}", f"s3:/bucket/src/{MANIFEST_NAME}"]
@@ -293,6 +295,7 @@ def test_updates_do_not_open_a_tar_again(tmp_path: Path, monkeypatch: pytest.Mon
     with closing(Library.read([folder], tmp_path / "lib", jobs=1)) as made:
         assert made.records.names() == ["essay"]
         assert made.report["skipped"]["causes"] == {"broken archive": 1, "tars missing": 1}
+        assert list(made.report["formats"]) == ["tex"]  # the manifest is no document in JATS
     wrong = one.replace(gz(tex), gz(tex.replace(b"x = y", b"x > y")))
     assert len(wrong) == len(one)
     put(folder, {TAR: wrong, "arXiv_src_2301_002.tar": two})

@@ -60,7 +60,7 @@ def upload(store: Any, folder: str, files: dict[str, bytes]) -> str:
 
 def told(found: Found) -> Found:
     """A source without the place where it is stored."""
-    return replace(found, path="")
+    return replace(found, path="", top="")
 
 
 def test_a_manifest_without_access_is_none(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,9 +73,10 @@ def test_a_manifest_without_access_is_none(store: Any, monkeypatch: pytest.Monke
             raise PermissionError("Forbidden")
         return info(self, path, **options)
 
-    expected = [one.name for one in discover([f"{url}/month.tar"]) if not one.cause]
+    given = [f"{url}/month.tar"]
+    expected = [one.name for one in discover(given, root="memory://bucket") if not one.cause]
     monkeypatch.setattr(type(store), "info", refused)
-    found = list(discover([f"{url}/month.tar"]))
+    found = list(discover(given, root="memory://bucket"))
     assert expected
     assert [one.name for one in found if not one.cause] == expected
     assert [(one.origin, one.detail) for one in found if one.cause == "broken manifest"] == [

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 from eqemb.errors import UsageError
-from eqemb.storage import atomic
+from eqemb.storage import atomic, locks
 
 #: Replaces a folder several times; each time, the process dies at the next call of a function that
 #: renames, syncs or removes. Prints what was found after each death.
 PROGRAM = """
 import json, os, shutil, sys
 from pathlib import Path
-from eqemb.storage import atomic
+from eqemb.storage import atomic, locks
 
 place, exchange = Path(sys.argv[1]), sys.argv[2] == "exchange"
 if not exchange:
@@ -226,3 +226,26 @@ def test_files_and_folders_do_not_replace_each_other(tmp_path: Path) -> None:
         pass
     with pytest.raises(UsageError, match="is a folder"), atomic.new_file(tmp_path):
         pass
+
+
+@pytest.mark.skipif(os.name == "nt", reason="folders are not locked on Windows")
+def test_a_lock_is_released_if_its_folder_was_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another writer may take a new temporary folder for one that a kill left."""
+    lock_folder, handles = locks.lock_folder, list[int | None]()
+
+    def lock(folder: Path, *, wait: bool) -> int | None:
+        handles.append(lock_folder(folder, wait=wait))
+        if len(handles) == 1:
+            folder.rmdir()
+        return handles[-1]
+
+    monkeypatch.setattr(atomic, "lock_folder", lock)
+    atomic.write_atomically(tmp_path / "a", "text")
+    assert (tmp_path / "a").read_text("utf-8") == "text"
+    assert len(handles) == 2
+    for handle in handles:
+        if handle is not None:
+            with pytest.raises(OSError, match="Bad file descriptor"):
+                os.fstat(handle)

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 import eqemb
-from eqemb.storage import process
 from eqemb.storage.process import python_command, python_environment, safe_spawn
 from synthetic import hostile_modules
 
@@ -128,12 +127,3 @@ def test_safe_spawn_restores_the_environment(monkeypatch: pytest.MonkeyPatch) ->
     with safe_spawn():
         assert os.environ["PYTHONSAFEPATH"] == "1"
     assert os.environ["PYTHONSAFEPATH"] == "yes"
-
-
-def test_every_child_process_is_started_safely() -> None:
-    """No other module builds a Python command, and every pool of processes uses `safe_spawn`."""
-    sources = {path: path.read_text("utf-8") for path in PACKAGE.rglob("*.py")}
-    commands = {path for path, text in sources.items() if "sys.executable" in text}
-    assert commands == {Path(process.__file__)}
-    pools = [text for text in sources.values() if "get_context(" in text]
-    assert all("safe_spawn()" in text for text in pools)

@@ -15,13 +15,14 @@ from typing import Any, NamedTuple
 
 from eqemb.errors import UsageError
 from eqemb.sources.names import arxiv_id, is_hidden
+from eqemb.storage.regular_file import open_regular
 
 _ID_NUMBER = r"(\d{4}\.\d{4,5}(?!\d)|[A-Za-z]+(?:-[A-Za-z]+)?(?:\.[A-Za-z]{2})?/\d{7}(?!\d))"
 _ID = rf"{_ID_NUMBER}(v\d+)?"
 _BARE = re.compile(_ID, re.IGNORECASE)
 _MENTION = re.compile(
-    r"(?:\barxiv(?:\s+preprint)?[\s:]+|arxiv\.org/(?:abs|pdf|src|e-print|html|format|ps)/|\babs/"
-    rf"|10\.48550/arxiv\.)\s*{_ID}",
+    r"(?:\barxiv(?:\s++preprint)?[\s:]++|arxiv\.org/(?:abs|pdf|src|e-print|html|format|ps)/|\babs/"
+    rf"|10\.48550/arxiv\.)\s*+{_ID}",
     re.IGNORECASE,
 )
 #: arXiv's stamp on a first page: identifier and version, followed by the category or, in older
@@ -35,11 +36,14 @@ _STREAM = re.compile(rb">>\s*stream\r?\n")
 _NOT_TEXT = re.compile(rb"/Subtype\s*/Image|/Length1\b")
 _KERNING = re.compile(r"\)\s*-?[\d.]+\s*\(")
 _HEX = re.compile(r"<((?:[0-9A-Fa-f]{2}){6,})>")
+_MAX_PDF_BYTES = 256 << 20
 _MAX_STREAM_BYTES = 4 << 20  # decompressed; a first page has far less
-_BIBTEX_ENTRY = re.compile(r"(?:^|(?<=[})]))[ \t]*@\s*(\w+)\s*[{(]\s*([^\s,]*)\s*,", re.MULTILINE)
+_BIBTEX_ENTRY = re.compile(
+    r"(?:^|(?<=[})]))[ \t]*+@\s*+(\w++)\s*+[{(]\s*+([^\s,]*+)\s*+,", re.MULTILINE
+)
 _FIELD = re.compile(
-    r"([A-Za-z][\w-]*)\s*=\s*"
-    r'(?:\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}|"([^"]*)"|([\w.]+))'
+    r"(?<![\w-])([A-Za-z][\w-]*+)\s*+=\s*+"
+    r'(?:\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*+\})*+\})*+)\}|"([^"]*)"|([\w.]+))'
 )
 #: CSL JSON is a list of entries; Better BibTeX writes an object with settings first.
 _JSON_REFERENCES = re.compile(rb'\s*(?:\[\s*\{|\{\s*"(?:config|items|collections)"\s*:)')
@@ -83,7 +87,8 @@ def _collected(pairs: Iterable[tuple[str, str]]) -> FoundIds:
 
 def _text(path: Path) -> str:
     try:
-        data = path.read_bytes()
+        with open_regular(path) as file:
+            data = file.read()
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
     try:
@@ -138,7 +143,7 @@ def is_bibliography(path: Path) -> bool:
         return path.is_file()
     if end != ".json" or not path.is_file():
         return False
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         start = file.read(4096)
     return bool(_JSON_REFERENCES.match(start))
 
@@ -223,7 +228,8 @@ def _stamp(path: Path) -> str:
     A reference to another paper looks similar, but no category or date follows it.
     """
     try:
-        data = path.read_bytes()
+        with open_regular(path) as file:
+            data = file.read(_MAX_PDF_BYTES)
     except OSError:
         return ""
     texts = itertools.chain([data.decode("latin-1")], map(_shown, _streams(data)))

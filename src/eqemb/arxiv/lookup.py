@@ -6,7 +6,7 @@ from pathlib import Path
 
 from eqemb.arxiv.papers import PaperMetadata
 from eqemb.arxiv.snapshot import Snapshot
-from eqemb.sources.files import open_file
+from eqemb.sources.files import leads_outside, open_file
 from eqemb.sources.names import METADATA_FILE, arxiv_id
 
 _MOST_FOLDERS_ABOVE = 3  # of a paper's file that are searched for the file
@@ -29,13 +29,18 @@ class PaperLookup:
                 if (paper := self._snapshot.get(known)) is not None:
                     return paper
         file, is_member, _ = origin.partition("!")
-        return next(self._beside(root / file, ids if is_member else []), None)
+        return next(self._beside(root, file, ids if is_member else []), None)
 
-    def _beside(self, file: Path, members: list[str]) -> Iterator[PaperMetadata]:
-        """Yield what the folders of a file say about it or its member, the nearest first."""
+    def _beside(self, root: Path, below: str, members: list[str]) -> Iterator[PaperMetadata]:
+        """Yield what the folders of a file say about it or its member, the nearest first.
+
+        Nothing outside the root is read.
+        """
+        file = root / below
         for folder in list(file.parents)[:_MOST_FOLDERS_ABOVE]:
             if folder not in self._folders:
-                self._folders[folder] = _read_folder(folder / METADATA_FILE)
+                path = folder / METADATA_FILE
+                self._folders[folder] = {} if leads_outside(path, root) else _read_folder(path)
             here = self._folders[folder]
             for key in (*members, file.name, arxiv_id(str(file))[0]):
                 if key and key in here:

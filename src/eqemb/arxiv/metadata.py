@@ -14,6 +14,7 @@ from eqemb.arxiv.listing import ArxivPaper
 from eqemb.errors import UsageError
 from eqemb.sources.names import METADATA_FILE
 from eqemb.storage.atomic import new_file
+from eqemb.storage.regular_file import open_regular
 
 #: Besides any HTTP status: failures after which a paper is requested again, by the next run too.
 _TEMPORARY = frozenset(("broken archive", "no paper", "no answer"))
@@ -37,7 +38,9 @@ class MetadataFile:
     def _read(self) -> Iterator[dict[str, Any]]:
         if not self.path.exists():
             return
-        for number, line in enumerate(self.path.read_bytes().split(b"\n"), 1):
+        with open_regular(self.path) as file:
+            lines = file.read().split(b"\n")
+        for number, line in enumerate(lines, 1):
             try:
                 record = json.loads(line or b"null")
                 if record:

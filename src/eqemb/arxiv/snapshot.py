@@ -15,6 +15,7 @@ from eqemb.sources.content import identify
 from eqemb.sources.names import arxiv_id
 from eqemb.storage.cache import cache_folder
 from eqemb.storage.line_index import LineIndex
+from eqemb.storage.regular_file import open_regular
 
 _log = logging.getLogger("eqemb")
 _warned: set[Path] = set()
@@ -32,7 +33,7 @@ class Snapshot:
 
     def _open(self) -> LineIndex:
         try:
-            with self.path.open("rb") as file:
+            with open_regular(self.path) as file:
                 what = identify(file.read(1 << 16))
         except OSError as error:
             raise UsageError(

@@ -8,7 +8,21 @@ import os
 import sys
 from pathlib import Path
 
-from eqemb.cli import agents, ask, build, demo, evaluate, fetch, plan, serve, show, train, update
+from eqemb.cli import (
+    agents,
+    ask,
+    build,
+    demo,
+    evaluate,
+    fetch,
+    licenses,
+    plan,
+    serve,
+    show,
+    train,
+    update,
+    verify,
+)
 from eqemb.cli.app import app
 
 __all__ = [
@@ -18,12 +32,14 @@ __all__ = [
     "demo",
     "evaluate",
     "fetch",
+    "licenses",
     "main",
     "plan",
     "serve",
     "show",
     "train",
     "update",
+    "verify",
 ]
 
 

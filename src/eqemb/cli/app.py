@@ -36,7 +36,19 @@ COMMAND_GROUPS = {
         "mcp",
     ),
     "Build": ("demo", "build", "read", "fetch", "plan"),
-    "Keep": ("info", "add", "update", "remove", "retrain", "compact", "export", "map", "repro"),
+    "Keep": (
+        "info",
+        "add",
+        "update",
+        "remove",
+        "retrain",
+        "compact",
+        "export",
+        "map",
+        "repro",
+        "verify",
+        "licenses",
+    ),
     "Research": ("train", "use", "split", "evaluate", "compare", "retrieval"),
 }
 _INTERRUPTED = 130

@@ -213,7 +213,7 @@ def _check_coverage(coverage: dict[str, Any], strict: float | None) -> None:
 
 def _print_summary(report: dict[str, Any], output: Path, seconds: float) -> None:
     """Print the counts of a reading as a table."""
-    from eqemb.library.report import advise, counted, percent
+    from eqemb.library.report import advise, counted, displays_read
 
     equations, coverage = report["equations"], report["coverage"]
     unknown, empty = equations.get("numbering_unknown"), coverage["displays_unaccounted"]
@@ -221,10 +221,16 @@ def _print_summary(report: dict[str, Any], output: Path, seconds: float) -> None
     doubtful, left = report.get("doubtful", 0), report.get("left_out", {}).get("causes", {})
     doubts = ", ".join(
         f"{count:,} {what}"
-        for count, what in ((partial, "in part"), (doubtful, "with doubts"))
+        for count, what in (
+            (partial, "in part"),
+            (report.get("cut_off", 0), "cut off by a limit"),
+            (doubtful, "with doubts"),
+        )
         if count
     )
     not_read = f", {empty:,} empty or inside another" if empty else ""
+    if dropped := coverage.get("dropped"):
+        not_read += f"; {counted(dropped, 'source')} or parts exceed a limit"
     rows = [
         ("papers read", f"{report['articles']:,}", doubts),
         ("skipped", f"{report['skipped']['total']:,}", _causes(report["skipped"]["causes"])),
@@ -235,7 +241,7 @@ def _print_summary(report: dict[str, Any], output: Path, seconds: float) -> None
         (
             "displays lost",
             f"{equations['lost']:,}",
-            percent(coverage["displays"]) + " read" + not_read,
+            displays_read(coverage) + " read" + not_read,
         ),
         ("words", f"{report['words']:,}", ""),
         (

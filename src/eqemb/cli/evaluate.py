@@ -181,13 +181,14 @@ def _report_comparison(found: dict[str, Any], output: Path, *, as_json: bool) ->
     """Write the results of a comparison, and print them with who won."""
     from eqemb.evaluation import conclusions
     from eqemb.evaluation.result_files import write_results
+    from eqemb.storage.marks import MARKDOWN_MARK
 
     if not write_results(found, output):
         print_message("plots are left out: they need pip install 'eqemb[plot]'")
     if as_json:
         print_json(found)
         return
-    print((output / "results.md").read_text("utf-8"))
+    print((output / "results.md").read_text("utf-8").removeprefix(MARKDOWN_MARK))
     print(conclusions.of_comparison(found))
     print_message(f"{found['seconds']} s; {output / 'results.html'}, .md, .tex, .json")
 

@@ -1,5 +1,6 @@
 """Commands for the browser: serve, map."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -7,7 +8,19 @@ from eqemb.cli.app import app
 from eqemb.cli.console import print_json, print_message
 from eqemb.cli.options import Json, LibraryPath, Map, Option
 from eqemb.cli.progress import spinner
+from eqemb.cli.verify import require_intact
 from eqemb.errors import UsageError
+
+#: Reverse proxies.
+Proxies = Annotated[
+    list[str] | None,
+    Option(
+        "--proxy",
+        metavar="ADDRESS",
+        help="Your reverse proxy (or its network), whose X-Forwarded-For tells clients apart;"
+        " repeatable.",
+    ),
+]
 
 
 @app.command()
@@ -35,6 +48,11 @@ def serve(
             help="Processes that answer requests; one for each core by default, 0 for threads.",
         ),
     ] = None,
+    seconds: Annotated[
+        float,
+        Option("--time-limit", min=0.1, max=600, help="Seconds that an answer may take."),
+    ] = 5,
+    proxies: Proxies = None,
     engine: Annotated[
         str,
         Option(
@@ -49,19 +67,18 @@ def serve(
     replicas: Annotated[
         int, Option(min=1, max=100, help="With Ray: processes that have each part.")
     ] = 1,
+    verified: Annotated[
+        bool,
+        Option("--verify", help="Read every file of the library first, as `eqemb verify` does."),
+    ] = False,
 ) -> None:
     """Serve a library as a web page and an HTTP API.
 
     With --engine ray, processes of Ray Serve search parts of the library, on one machine or many.
     """
-    try:
-        from eqemb.server.run import serve as run
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("fastapi", "uvicorn", "starlette", "h11"):
-            raise
-        raise UsageError(
-            "`eqemb serve` needs FastAPI and uvicorn: pip install 'eqemb[serve]'"
-        ) from None
+    run = _server()
+    if verified:
+        require_intact(library)
     run(
         library,
         host=host,
@@ -71,11 +88,26 @@ def serve(
         browse=browse,
         draws=draws,
         workers=workers,
+        seconds=seconds,
+        proxies=proxies or (),
         engine=engine,
         parts=parts,
         replicas=replicas,
         say=print_message,
     )
+
+
+def _server() -> Callable[..., None]:
+    """Return the function that serves a library, if its packages are installed."""
+    try:
+        from eqemb.server.run import serve as run
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("fastapi", "uvicorn", "starlette", "h11"):
+            raise
+        raise UsageError(
+            "`eqemb serve` needs FastAPI and uvicorn: pip install 'eqemb[serve]'"
+        ) from None
+    return run
 
 
 @app.command("map")

@@ -32,7 +32,7 @@ def info(
     """Print the counts, models and history of a library."""
     from eqemb.facade.equation_map import map_summary
     from eqemb.facade.library import Library
-    from eqemb.library.report import counted, percent
+    from eqemb.library.report import counted, displays_read
 
     if problems:
         _print_problems(library, as_json=as_json)
@@ -65,7 +65,7 @@ def info(
     print(
         f"\n{counted(report['articles'], 'article')}{in_part}, "
         f"{counted(report['skipped']['total'], 'source')} skipped, "
-        f"{percent(report['coverage']['displays'])} of displays read"
+        f"{displays_read(report['coverage'])} of displays read"
     )
     print(f"sha256   {report['sha256']}")
     print(f"root     {without_controls(manifest.root)}")

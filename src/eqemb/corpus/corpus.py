@@ -29,6 +29,7 @@ from eqemb.corpus.vocabulary import Mask, Removed, Rules
 from eqemb.errors import EqembError, UsageError
 from eqemb.formula import layout
 from eqemb.storage import array_file, atomic
+from eqemb.storage.checksums import seal
 
 CORPUS_FORMAT = "corpus"
 CORPUS_VERSION = 1
@@ -226,6 +227,7 @@ class Corpus:
             (folder / "words.txt").write_text("\n".join([*self.words, ""]), encoding="utf-8")
             atomic.write_json(folder / "equations.json", self._equations())
             atomic.write_json(folder / "corpus.json", self._described() | {"sha256": self.sha256})
+            seal(folder)
 
     @classmethod
     def load(cls, path: Path) -> Self:
@@ -251,6 +253,18 @@ class Corpus:
         return made
 
 
+class _WrittenWords(dict[str, int]):
+    """Words as written, numbered in order; a new one is added, and its lower case to `ids`."""
+
+    def __init__(self, ids: dict[str, int], lower: "array[int]") -> None:
+        self._ids, self._lower = ids, lower
+
+    def __missing__(self, word: str) -> int:
+        number = self[word] = len(self)
+        self._lower.append(self._ids.setdefault(word.lower(), len(self._ids)))
+        return number
+
+
 class _Raw:
     """Everything that was read, before the vocabulary is chosen.
 
@@ -262,9 +276,9 @@ class _Raw:
         self.tokenize = vocabulary.paper_tokenizer() if kind == "paper" else None
         self.spool = spool
         self.lengths: list[int] = []  # of articles, in words
-        self.written: dict[str, int] = {}
         self.ids: dict[str, int] = {}
         self.lower = array("i")  # written -> id
+        self.written = _WrittenWords(self.ids, self.lower)
         self.names: list[str] = []
         self.collections: list[str] = []
         self.positions: list[Pointers] = []  # of equations, among an article's words
@@ -282,15 +296,19 @@ class _Raw:
     def add(self, name: str, collection: str, stream: TokenStream, numbering: str) -> None:
         """Add an article."""
         text, pending, positions = array("i"), list[str](), array("q")
-        for ordinal, item in _numbered(stream):
+        known, ordinal = self.written.__getitem__, 0
+        for item in stream:
             if isinstance(item, str):
                 pending.append(item)
-            elif numbering == "display" or item.numbered is not False:
-                text.extend(map(self._word, self._tokens(pending)))
+                continue
+            ordinal += 1
+            equation = EquationToken.of(item) if isinstance(item, Equation) else item
+            if numbering == "display" or equation.numbered is not False:
+                text.extend(map(known, self._tokens(pending)))
                 pending = []
                 positions.append(len(text))
-                self._equation(item, item.name or f"{name}#{ordinal}")
-        text.extend(map(self._word, self._tokens(pending)))
+                self._equation(equation, equation.name or f"{name}#{ordinal}")
+        text.extend(map(known, self._tokens(pending)))
         self.spool.write(text)
         self.lengths.append(len(text))
         self.names.append(name)
@@ -299,13 +317,6 @@ class _Raw:
 
     def _tokens(self, words: list[str]) -> list[str]:
         return self.tokenize(" ".join(words)) if self.tokenize and words else words
-
-    def _word(self, word: str) -> int:
-        index = self.written.get(word)
-        if index is None:
-            index = self.written[word] = len(self.written)
-            self.lower.append(self.ids.setdefault(word.lower(), len(self.ids)))
-        return index
 
     def _equation(self, formula: EquationToken, name: str) -> None:
         type_ = self.forms.setdefault(formula.form, len(self.forms))
@@ -373,7 +384,7 @@ class _Raw:
     def join(self, pairs: PhrasePairs, spool: IO[bytes]) -> int:
         """Join pairs, writing the text to another spool; how many were joined."""
         words, total = self.words, 0
-        made = [self._word(f"{words[one]}_{words[other]}") for one, other in pairs.words]
+        made = [self.written[f"{words[one]}_{words[other]}"] for one, other in pairs.words]
         new, lengths, places = np.array(made, np.int32), [], []
         for read, breaks in zip(self.texts(), self.positions, strict=True):
             first, which = phrases.joined(self.lower_ids[read], breaks, pairs)
@@ -451,11 +462,3 @@ def _parts(article: ArticleSource) -> tuple[str, str, TokenStream]:
 
 def _is_stream(stream: object) -> bool:
     return isinstance(stream, Iterable) and not isinstance(stream, str)
-
-
-def _numbered(stream: TokenStream) -> Iterable[tuple[int, str | EquationToken]]:
-    """Each item with the number of equations so far, which is the ordinal of an equation."""
-    ordinal = 0
-    for item in stream:
-        ordinal += not isinstance(item, str)
-        yield ordinal, EquationToken.of(item) if isinstance(item, Equation) else item

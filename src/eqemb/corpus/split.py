@@ -20,6 +20,7 @@ from eqemb.errors import UsageError, name_path
 from eqemb.kernels import draws
 from eqemb.kernels.arrays import TextArrays
 from eqemb.storage import array_file, atomic
+from eqemb.storage.checksums import seal
 
 SPLIT_FORMAT = "split"
 SPLIT_VERSION = 1
@@ -152,6 +153,7 @@ class Split:
                 "sha256": self.sha256,
             }
             atomic.write_json(folder / "split.json", described)
+            seal(folder)
 
     @classmethod
     def load(cls, path: Path) -> Self:

@@ -11,14 +11,11 @@ a task share the word vectors of a seed, so all results of a task are written wh
 done, and an interrupted task starts from the beginning.
 """
 
-import os
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
-from multiprocessing import get_context
 from pathlib import Path
-from threading import Thread
-from time import perf_counter, sleep
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,7 +43,7 @@ from eqemb.models import likelihood, workspace
 from eqemb.models.base import Model
 from eqemb.models.likelihood import LIKELIHOODS, chance
 from eqemb.storage import array_file, atomic
-from eqemb.storage.process import safe_spawn
+from eqemb.storage.process_pool import spawned_pool
 
 CELL_FORMAT = 4  # increment when the same settings give different results
 POOL = "all collections"
@@ -260,11 +257,8 @@ def run(
     """Run all tasks and return the summary that is written as results.json."""
     todo = tasks(plan)
     progress(0, len(todo), "")
-    spawn, parent = get_context("spawn"), (os.getpid(),)
-    with (
-        safe_spawn(),  # first: the constructor of the pool already starts a process
-        ProcessPoolExecutor(jobs, spawn, initializer=_exit_with_parent, initargs=parent) as pool,
-    ):
+    remedy = "or use fewer --jobs; finished tasks are kept, run the same command to continue"
+    with spawned_pool(jobs, remedy) as pool:
         # done once per collection, because tagging words takes longer than training
         ready = [pool.submit(prepare_collection, folder, plan, name) for name in plan.collections]
         for collection, words in zip(plan.collections, ready, strict=True):
@@ -290,17 +284,6 @@ def run(
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     return summary(folder, out, plan)
-
-
-def _exit_with_parent(parent: int) -> None:
-    """Make a worker exit soon after its parent process ends for any reason."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            sleep(1.0)
-        os._exit(1)
-
-    Thread(target=watch, daemon=True).start()
 
 
 def summary(folder: Path, out: Path, plan: GridPlan) -> dict[str, Any]:

@@ -34,6 +34,7 @@ from eqemb.formula.html import equation_html, math_frame
 from eqemb.library.database import ALL
 from eqemb.models import registry, workspace
 from eqemb.models.embeddings import Embeddings
+from eqemb.storage.marks import HTML_MARK
 
 #: Columns of the page.
 MODEL_COLUMNS = (*registry.OURS, *registry.BASELINES)
@@ -269,7 +270,7 @@ def page(
         for at, query in enumerate(asked, 1)
     )
     return (
-        '<!doctype html>\n<html lang="en"><meta charset="utf-8">'
+        f'<!doctype html>\n<html lang="en"><meta charset="utf-8">{HTML_MARK}'
         '<meta name="viewport" content="width=device-width">'
         f"<title>Nearest equations and words</title><style>{_PAGE_STYLE}</style>\n"
         f"<h1>Nearest equations and words, by model</h1>\n{writer.head(collection)}\n"

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from eqemb.evaluation.grid import POOL
 from eqemb.evaluation.heldout import DRAWS, bootstrap_p
 from eqemb.evaluation.metrics import ALPHA, MIN_CLUSTERS, holm
+from eqemb.storage.marks import HTML_MARK
 
 Results = dict[str, Any]
 Entry = dict[str, Any]
@@ -393,7 +394,7 @@ _HTML_STYLE = (
 def page(title: str, tables: Iterable[Table], notes: str = "", pictures: Iterable[str] = ()) -> str:
     """Format tables as an HTML page without scripts; pictures are files next to it."""
     parts = [
-        "<!doctype html>", '<html lang="en"><meta charset="utf-8">',
+        "<!doctype html>", f'<html lang="en"><meta charset="utf-8">{HTML_MARK}',
         f"<title>{html.escape(title)}</title>",
         f"<style>{_HTML_STYLE}</style>",
         f"<h1>{html.escape(title)}</h1>",

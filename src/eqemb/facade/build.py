@@ -59,6 +59,7 @@ from eqemb.library.segments import (
 from eqemb.library.source_record import SourceRecord, keep_source_record
 from eqemb.models.embeddings import own_model
 from eqemb.sources import Found, Limits, common_root, discover, resolve_root
+from eqemb.sources.files import paper_folders
 
 
 def read_library(  # noqa: PLR0913
@@ -93,7 +94,7 @@ def read_library(  # noqa: PLR0913
         if resume and is_complete(folder, [step], _sources(given, limits, top, selection)):
             return
         generation = begin_generation(folder, [step], resume=resume)
-        reading = Reading(limits, worker_limits or WorkerLimits(), jobs)
+        reading = Reading(limits, worker_limits or WorkerLimits(), jobs, paper_folders(given))
         ingest = Ingest(reading, chosen, progress)
         writer = SegmentWriter(generation, INDEXER if index else None)
         done = ingest.run(record.note(found), writer, folder)
@@ -144,7 +145,8 @@ def build_library(  # noqa: PLR0913
         if resume and is_complete(folder, [step], _sources(given, limits, top, selection)):
             return
         generation = begin_generation(folder, [step], resume=resume)
-        ingest = Ingest(Reading(limits, WorkerLimits(), jobs), chosen, paper_progress(watch))
+        reading = Reading(limits, WorkerLimits(), jobs, paper_folders(given))
+        ingest = Ingest(reading, chosen, paper_progress(watch))
         writer = SegmentWriter(generation, INDEXER, announce=segment_progress(watch))
         done = ingest.run(record.note(found), writer, folder)
         keep_left_out(generation, None, selector.to_json())

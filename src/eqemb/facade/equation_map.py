@@ -12,6 +12,7 @@ as base64 of little-endian arrays: 20,000 points take 250 kB.
 
 import base64
 import json
+import logging
 import warnings
 from functools import lru_cache
 from importlib.util import find_spec
@@ -28,6 +29,7 @@ from eqemb.library.generations import read_state
 from eqemb.search.engine import Search
 from eqemb.storage import atomic
 from eqemb.storage.array_file import open_npy
+from eqemb.storage.checksums import check_folder, seal
 
 #: Version of the files. Increased whenever their content or the computation changes.
 MAP_FORMAT = 4
@@ -35,6 +37,7 @@ MAP_FORMAT = 4
 SIDE = 65_535
 #: Largest share of placed points; the layout is computed again if it is exceeded.
 PLACED_SHARE = 0.2
+_log = logging.getLogger("eqemb")
 _AXES = 50  # principal components that UMAP receives
 _DRAWN = 100  # dimensions of the projection of words, without a model
 _FEW = 30  # points; with fewer, neighbours mean little and PCA is used
@@ -113,13 +116,14 @@ class EquationMap(NamedTuple):
         with atomic.new_folder(place.parent, replace=True) as folder:
             (folder / place.name).write_bytes(self.to_json())
             np.save(folder / _TYPE_FILE, types)
+            seal(folder)
 
     @classmethod
     def load(cls, generation: Path) -> Self | None:
         """Read the map of a generation; None if there is none that this version can read."""
         place = map_place(generation)
         try:
-            fields = _parse(place.read_bytes())
+            fields = _read_fields(place)
             types = np.array(open_npy(place.with_name(_TYPE_FILE)))
             if types.dtype != _TYPE_DTYPE or len(types) != fields["points"]:
                 return None
@@ -134,7 +138,7 @@ class EquationMap(NamedTuple):
 
 _POINT_DTYPES = {"x": "<u2", "y": "<u2", "equation": "<u4", "collection": "u1"}
 _TYPE_FILE, _TYPE_DTYPE = "types.npy", np.dtype([("key", "<u8"), ("placed", "?")])
-_UNREADABLE = (OSError, EOFError, ValueError, KeyError, TypeError)
+_UNREADABLE = (EqembError, OSError, EOFError, ValueError, KeyError, TypeError)
 
 
 # ------------------------------------------------------------ storage
@@ -196,14 +200,20 @@ def map_summary(generation: Path) -> MapSummary | None:
 @lru_cache(maxsize=4)
 def _summary(place: Path, _file: int, _changed: int) -> MapSummary | None:
     try:
-        fields = _parse(place.read_bytes())
+        fields = _read_fields(place)
         return MapSummary(**{name: fields[name] for name in MapSummary._fields})
     except _UNREADABLE:
         return None
 
 
-def _parse(data: bytes) -> Json:
-    fields: Json = json.loads(data)
+def _read_fields(place: Path) -> Json:
+    """Return the content of a map's file; a damaged map is computed again."""
+    try:
+        check_folder(place.parent)
+    except EqembError as error:
+        _log.warning("the map cannot be used: %s", error)
+        raise
+    fields: Json = json.loads(place.read_bytes())
     if fields["format"] != MAP_FORMAT:
         raise ValueError(f"format {fields['format']}")
     return fields

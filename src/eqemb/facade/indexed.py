@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from eqemb.article import Article, Equation
 from eqemb.errors import EqembError, UnknownKeyError, UsageError
+from eqemb.facade.verify import Verification, verify
 from eqemb.formula import Layout, layout
 from eqemb.formula.write_latex import to_latex
 from eqemb.index.build import check_version, damaged_file
@@ -41,6 +42,8 @@ class IndexedLibrary(OpenLibrary):
 
     `len(library)` counts equations, iterating yields them in order, `library[name]` returns one.
     """
+
+    _uses_index = True
 
     def __len__(self) -> int:
         return sum(count for _, count, _ in self.contents())
@@ -137,6 +140,19 @@ class IndexedLibrary(OpenLibrary):
         article = looks_like_name(text)
         if article:
             self.article_name(article)
+
+    def verify(self) -> Verification:
+        """Read every file of the library, and compare it with its checksums.
+
+        Returns:
+            What was read, and the files with damage (`damage`), which is empty for an intact one.
+
+        Examples:
+            >>> library.verify().damage
+            []
+
+        """
+        return verify(self.folder)
 
     # ------------------------------------------------------------ vectors
 
@@ -253,7 +269,12 @@ class IndexedLibrary(OpenLibrary):
         name = self.manifest.vectors
         return self.home / "vectors" / name if name else None
 
-    def _check_damage(self, error: object) -> None:
+    def check_damage(self, error: object) -> None:
+        """Raise an error that names a damaged file, if such a file may have caused `error`.
+
+        This reads the index.
+        """
+        super().check_damage(error)
         if isinstance(error, FileNotFoundError) or (
             isinstance(error, Exception) and not isinstance(error, EqembError | OSError)
         ):

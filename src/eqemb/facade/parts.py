@@ -21,6 +21,7 @@ from eqemb.search.describe import Description
 from eqemb.search.engine import Search
 from eqemb.search.merging import MergedSearch, Parts, PartsAsker
 from eqemb.search.parts import PartAnswer, PartQuestion, PartSearch
+from eqemb.storage.checksums import is_sealed
 from eqemb.storage.locks import hold
 
 
@@ -92,7 +93,10 @@ class LibraryPart(IndexedLibrary):
         held = hold(generation)
         whole = Manifest.load(generation)
         some = whole.segments[place.first_segment : place.end_segment]
-        part = cls(folder, generation, held, replace(whole, segments=some, near=()))
+        own = replace(whole, segments=some, near=())
+        part = cls(folder, generation, held, own)
+        if is_sealed(generation):
+            part._files = cls._open_files(generation, None, own)
         part.first_row, part.statistics = place.first_row, statistics
         return part
 

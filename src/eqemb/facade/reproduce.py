@@ -13,8 +13,9 @@ from eqemb.facade.retrain import retrain_model
 from eqemb.facade.sync import update_library
 from eqemb.facade.update import add_papers, compact_library, remove_articles
 from eqemb.facade.use import use_model
-from eqemb.library.generations import APPROXIMATE, OpenLibrary
+from eqemb.library.generations import OpenLibrary
 from eqemb.library.ingest import resolve_paths
+from eqemb.library.integrity import APPROXIMATE
 from eqemb.library.papers import recorded_selection
 from eqemb.library.segments import segment_folder
 from eqemb.models.embeddings import Embeddings, own_model

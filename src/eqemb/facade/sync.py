@@ -60,6 +60,7 @@ from eqemb.sources.files import (
     is_file,
     is_folder,
     joined_path,
+    paper_folders,
     shown_path,
 )
 from eqemb.sources.looks import files_of
@@ -207,7 +208,8 @@ def _apply(
     generation = begin_generation(old.folder, steps, resume=False)
     indexer = indexer_of(old)
     writer = SegmentWriter(generation, indexer, announce=segment_progress(watch))
-    ingest = Ingest(Reading(limits, WorkerLimits(), jobs), engine, paper_progress(watch))
+    reading = Reading(limits, WorkerLimits(), jobs, paper_folders(found.paths))
+    ingest = Ingest(reading, engine, paper_progress(watch))
     try:
         ingest.run(itertools.chain([first] if first else [], tasks), writer, old.folder)
     except UsageError:

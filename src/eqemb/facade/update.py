@@ -63,7 +63,7 @@ from eqemb.library.source_record import SourceRecord
 from eqemb.models import workspace
 from eqemb.models.embeddings import Embeddings, own_model
 from eqemb.sources import Found, Limits, discover, is_better_form, resolve_root
-from eqemb.sources.files import is_folder
+from eqemb.sources.files import is_folder, paper_folders
 from eqemb.storage import atomic
 
 
@@ -153,7 +153,8 @@ def add_papers(  # noqa: PLR0913
         record = SourceRecord.load(old.generation)
         indexer = indexer_of(old)
         writer = SegmentWriter(generation, indexer, announce=segment_progress(watch))
-        ingest = Ingest(Reading(limits, WorkerLimits(), jobs), chosen, paper_progress(watch))
+        reading = Reading(limits, WorkerLimits(), jobs, paper_folders(given))
+        ingest = Ingest(reading, chosen, paper_progress(watch))
         done = ingest.run(record.note(tasks), writer, folder)
         keep_left_out(generation, None, selector.to_json())
         change.left_out = dict(selector.causes)
@@ -396,7 +397,8 @@ def compact_library(
 ) -> Compaction:
     """Merge small segments, and drop removed documents from the disk; answers stay the same.
 
-    Segments that another version of eqemb indexed are indexed again.
+    Segments that another version of eqemb indexed are indexed again. A library that an older
+    version made gets checksums.
 
     Args:
         folder: The library.
@@ -413,7 +415,7 @@ def compact_library(
         indexer = INDEXER if has_index(old) else None
         stale = [] if indexer is None else segments_to_index(old)
         is_compact = not stale and not list(segments_to_compact(before))
-        if is_compact and not _lacks_approximate(old):
+        if is_compact and old.has_checksums and not _lacks_approximate(old):
             return Compaction(len(before), len(before), 0)
         generation = begin_generation(folder, [*old.steps, {"step": "compact"}], resume=resume)
         merger = SegmentMerger(generation, indexer, watch)

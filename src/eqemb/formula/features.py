@@ -6,6 +6,7 @@ begins with. All are read from the tree without alphabets, so that bold and plai
 """
 
 from collections import Counter
+from functools import lru_cache
 
 from eqemb.formula import tree
 from eqemb.formula.layout import Layout
@@ -24,20 +25,26 @@ def equation_features(made: Layout, known: Counter[Shape] | None = None) -> Coun
         return found
     for shape, often in (shapes(made) if known is None else known).items():
         found["r " + " ".join(shape)] = often
+    others = ["h " + _plain(made.root.tag)]  # counted at once, in half the time of one by one
     stack: list[tuple[Node, str, str]] = [(made.root, "", "")]
     seen = 0
     while stack and seen < MAX_FEATURE_SYMBOLS:
         node, before, above = stack.pop()
-        tag = bare_tag(tree.plain_tag(node.tag))
+        tag = _plain(node.tag)
         seen += 1
-        found["s " + tag] += 1
+        others.append("s " + tag)
         if above:
-            found[f"u {above}{tag}"] += 1
+            others.append(f"u {above}{tag}")
         if before:
-            found[f"t {before}{above}{tag}"] += 1
+            others.append(f"t {before}{above}{tag}")
         for edge, child in tree.children(node):
             if edge != "n":
-                found[f"e {tag} {edge}"] += 1
+                others.append(f"e {tag} {edge}")
             stack.append((child, above, f"{tag} {edge} "))
-    found["h " + bare_tag(tree.plain_tag(made.root.tag))] += 1
+    found.update(others)
     return found
+
+
+@lru_cache(maxsize=1 << 12)
+def _plain(tag: str) -> str:
+    return bare_tag(tree.plain_tag(tag))

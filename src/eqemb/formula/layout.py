@@ -112,20 +112,20 @@ class Layout:
 
     def canonical(self, rename: Callable[[str], str] = str) -> str:
         """The key by which equations are the same: the bracket string without final punctuation."""
-        if rename is not str:
-            return self._made_canonical(rename)
         if self._canonical is None:
-            self._canonical = self._made_canonical(str)
-        return self._canonical
+            self._canonical = self._made_canonical()
+        if rename is str:
+            return self._canonical
+        return tree.rename_slt(self._canonical, rename)
 
-    def _made_canonical(self, rename: Callable[[str], str]) -> str:
+    def _made_canonical(self) -> str:
         end: Node | None = None
         for node in tree.baseline(self.root):
             if node.tag not in _PUNCTUATION or node.kids:
                 end = None
             elif end is None:
                 end = node
-        return tree.to_slt(self.root, end if end is not self.root else None, rename)
+        return tree.to_slt(self.root, end if end is not self.root else None)
 
     def to_mathml(
         self,
@@ -153,7 +153,7 @@ class Layout:
         return hash(self.canonical())
 
     def __repr__(self) -> str:
-        text, count = self.to_text(), sum(1 for _ in tree.walk(self.root))
+        text, count = self.to_text(), len(self.nodes())
         shown = text if len(text) <= 60 else text[:59] + "…"
         problems = f", {len(self.problems)} problems" if self.problems else ""
         return f"<Layout {shown} ({count} symbols{problems})>"

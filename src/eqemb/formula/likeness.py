@@ -11,7 +11,6 @@ from collections import Counter
 from functools import cache
 from typing import NamedTuple
 
-from eqemb.formula import tree
 from eqemb.formula.layout import CONSTANTS, Layout
 from eqemb.formula.tree import Node
 
@@ -71,7 +70,7 @@ _NO_ALIGNMENT: _Laid = (-(10**9), None)
 
 def outline(made: Layout) -> Outline:
     """The rows of an equation, ready to be compared."""
-    places = {id(node): place for place, node in enumerate(tree.walk(made.root))}
+    places = {id(node): place for place, node in enumerate(made.nodes())}
     waiting = [("", made.root)] if made.root is not None else []
     rows: list[OutlineRow] = []
     room = MAX_SYMBOLS
@@ -81,10 +80,13 @@ def outline(made: Layout) -> Outline:
         for node in _symbols(first)[:room]:
             row.tags.append(bare_tag(node.tag))
             row.places.append(places[id(node)])
-            row.hanging.append({})
-            for below, child in (node.kids or {}).items():
+            hanging: dict[str, int] = {}
+            row.hanging.append(hanging)
+            if node.kids is None:
+                continue
+            for below, child in node.kids.items():
                 if below != "e":
-                    row.hanging[-1][below] = len(waiting)
+                    hanging[below] = len(waiting)
                     waiting.append((below, child))
         room -= len(row.tags)
     return Outline(rows, len(places))
@@ -95,11 +97,12 @@ def _symbols(first: Node) -> list[Node]:
     found: list[Node] = []
     elements = [first]
     for element in elements:  # grows while it is read
-        for node in tree.baseline(element):
+        node: Node | None = element
+        while node is not None:
             found.append(node)
-            following = node.get("e")
-            if following is not None:
-                elements.append(following)
+            if node.kids is not None and "e" in node.kids:
+                elements.append(node.kids["e"])
+            node = node.n
     return found
 
 

@@ -28,7 +28,7 @@ _GLYPHS = frozenset("εφ𝜺𝝋")
 SYMBOL_NAME = re.compile(r"[^\W\d_Α-Ωα-ωϕϵϑϰϱϖ][^\W_Α-Ωα-ωϕϵϑϰϱϖ-]*(?:-[a-zA-Z]+)*")
 #: What LaTeX reads as one symbol in a number or an operator of several characters.
 _PIECE = re.compile(r"[0-9]+(?:\.[0-9]+)?|\.[0-9]+|′+|:=|\|\||[^\W\d_]|\S[\u0300-\u036f]*")
-_WIDTH = re.compile(r"\s*(-?[0-9]*\.?[0-9]+)\s*(em|ex|pt|px|mm|cm|in)\s*\Z")
+_WIDTH = re.compile(r"\s*(-?(?:[0-9]++(?:\.[0-9]++)?|\.[0-9]++))\s*(em|ex|pt|px|mm|cm|in)\s*\Z")
 _EM = {"em": 1.0, "ex": 0.43, "pt": 0.1, "px": 0.0625, "mm": 0.285, "cm": 2.85, "in": 7.2}
 _NAMED_WIDTHS = {
     "thinmathspace": 0.167, "mediummathspace": 0.222, "thickmathspace": 0.278,

@@ -8,11 +8,20 @@ one, not a proof. Every layout has a normal form, and that of a normal form is t
 are applied until they change nothing. Nothing here recurses.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from eqemb.formula import tree
 from eqemb.formula.layout import Layout
-from eqemb.formula.normal_items import ALIASES, TEXT_WORDS, NormalItem, Row, item, only, row_text
+from eqemb.formula.normal_items import (
+    ALIASES,
+    TEXT_WORDS,
+    Cell,
+    NormalItem,
+    Row,
+    item,
+    only,
+    row_text,
+)
 from eqemb.formula.normal_rows import normal_cell, normal_item
 from eqemb.formula.tree import Node
 
@@ -30,7 +39,7 @@ class _Source:
 
     def __init__(self, edge: str, cells: Sequence[Sequence[Node | NormalItem]]) -> None:
         self.edge, self.cells = edge, cells
-        self.kids: list[list[dict[str, int]]] = []
+        self.kids: list[list[dict[str, int] | None]] = []
 
 
 def normal_form(made: Layout) -> Layout:
@@ -45,8 +54,10 @@ def normal_form(made: Layout) -> Layout:
     text = row_text(row)
     while text not in seen and len(seen) < MAX_PASSES:
         seen[text] = row
-        row = _normalise(row)
-        text = row_text(row)
+        again = _normalise(row)
+        if again != row:  # hardly ever: the text is that of the row before
+            text = row_text(again)
+        row = again
     if text in seen:  # of forms that turn into each other, one
         every = list(seen)
         row = seen[min(every[every.index(text) :])]
@@ -65,47 +76,61 @@ def _cells(head: Node) -> list[list[Node]]:
 
 def _attached(
     one: Node | NormalItem,
-) -> Iterator[tuple[str, Sequence[Sequence[Node | NormalItem]]]]:
+) -> Iterable[tuple[str, Sequence[Sequence[Node | NormalItem]]]]:
     """The rows that are attached to a symbol, by edge."""
     if isinstance(one, NormalItem):
-        yield from one.kids.items()
-    elif one.kids:
-        for edge, child in one.kids.items():
-            if edge != "e":
-                yield edge, _cells(child)
+        return one.kids.items()
+    kids = one.kids or {}
+    return [(edge, _cells(child)) for edge, child in kids.items() if edge != "e"]
 
 
 def _normalise(row: Sequence[Sequence[Node | NormalItem]]) -> Row:
     """Apply every rule once, from the innermost rows outwards."""
     sources = [_Source("", row)]
-    ways: dict[str, set[tuple[str, bool]]] = {}  # in which letters are written, by plain letter
+    tags: set[str] = set()  # of symbols with nothing attached: most symbols, read once for each tag
+    letters: list[tuple[str, bool]] = []  # other letters, and whether an arrow is above
     for source in sources:  # grows while it is read
         for cell in source.cells:
-            rows: list[dict[str, int]] = []
+            rows: list[dict[str, int] | None] = []
             source.kids.append(rows)
             for one in cell:
-                kids: dict[str, int] = {}
-                rows.append(kids)
+                kids: dict[str, int] | None = None
                 if one.kids:
+                    kids = {}
                     for edge, below in _attached(one):
                         kids[edge] = len(sources)
                         sources.append(_Source(edge, below))
-                if one.tag[:2] == "V!" and len(one.tag) == 3:
-                    arrow = "o" in kids and _is_arrow(sources[kids["o"]])
-                    ways.setdefault(tree.plain_tag(one.tag), set()).add((one.tag, arrow))
-    letters = frozenset(letter for letter, found in ways.items() if len(found) == 1)
+                if kids:
+                    rows.append(kids)
+                    letters.append((one.tag, "o" in kids and _is_arrow(sources[kids["o"]])))
+                else:
+                    rows.append(None)
+                    tags.add(one.tag)
+    plain = _in_one_alphabet([*((tag, False) for tag in tags), *letters])
+    leaves = {tag: _read(tag, {}, plain) for tag in tags}
     done: list[Row] = [()] * len(sources)
     for number in range(len(sources) - 1, -1, -1):  # a row comes before those attached to it
         source = sources[number]
-        made = []
+        made: list[Cell] = []
         for cell, rows in zip(source.cells, source.kids, strict=True):
-            items = tuple(
-                _read(one.tag, {edge: done[row] for edge, row in kids.items()}, letters)
+            items = tuple([
+                leaves[one.tag]
+                if kids is None
+                else _read(one.tag, {edge: done[row] for edge, row in kids.items()}, plain)
                 for one, kids in zip(cell, rows, strict=True)
-            )
+            ])  # fmt: skip
             made.append(normal_cell(items, source.edge))
         done[number] = tuple(made)
     return done[0]
+
+
+def _in_one_alphabet(tags: Iterable[tuple[str, bool]]) -> frozenset[str]:
+    """The letters that are written in one way only, given the tags of all symbols."""
+    ways: dict[str, set[tuple[str, bool]]] = {}
+    for tag, arrow in tags:
+        if tag[:2] == "V!" and len(tag) == 3:
+            ways.setdefault(tree.plain_tag(tag), set()).add((tag, arrow))
+    return frozenset(letter for letter, found in ways.items() if len(found) == 1)
 
 
 def _is_arrow(source: _Source) -> bool:
@@ -146,7 +171,8 @@ def _write(row: Row) -> Node | None:
             last: Node | None = None
             for one in cell or (item("W!"),):
                 node = Node(one.tag)
-                stack.extend((node, below, kid) for below, kid in one.kids.items())
+                if one.kids:
+                    stack.extend([(node, below, kid) for below, kid in one.kids.items()])
                 if last is None:
                     first = node
                 else:

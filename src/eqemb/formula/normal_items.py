@@ -1,14 +1,17 @@
 """Symbols of a normal form, with the keys that they are sorted by, and the tables of its rules.
 
 A `NormalItem` is a symbol with everything attached to it. It never changes, so that its size and
-its keys are computed once, from those of its parts: nothing here recurses.
+its keys are computed once, from those of its parts: nothing here recurses. The same small parts
+occur in very many equations, and every equation is read at least twice: so `item` returns the item
+that it made before for the same symbol and rows, and what the rules make of short runs of items is
+kept. Items are compared as objects: an item that was forgotten is made, and looked at, again.
 """
 
 import re
-from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache, wraps
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import Any, TypeVar
 
 from eqemb.formula.commands import BIG, FUNCTIONS, LIMITS
 from eqemb.formula.likeness import is_letter
@@ -62,50 +65,74 @@ BRACKETS = frozenset({"()", "&lsqb;&rsqb;", "{}"})
 #: Accents that are derivatives by time, and of which order.
 TIME_DERIVATIVES = {"˙": 1, "¨": 2}
 
+#: Runs of at most so many items are kept, and so many items and runs: 30 MB at most.
+_MAX_RUN, _MAX_KEPT = 8, 1 << 14
+
 _NO_SIGNS = WIDE_OPERATORS | PREFIXES | POSTFIXES
 _ROW_FENCE = re.compile(r"M!(\D+)1x(\d+)")
 _MAX_KEY = 160
 
 
-class NormalItem(NamedTuple):
+class NormalItem:
     """A symbol with what is attached to it."""
 
-    tag: str
-    kids: Mapping[str, Row]
-    size: int
-    """The number of symbols."""
-    shape: str
-    """A text that is the same for items that differ in the names of letters only."""
-    text: str
-    """A text that is the same for equal items only."""
+    __slots__ = ("kids", "shape", "size", "tag", "text")
+
+    def __init__(self, tag: str, kids: Mapping[str, Row]) -> None:
+        self.tag, self.kids = tag, kids
+        size, shape, text = 1, ["V!#" if is_letter(tag) else tag], [tag]
+        for edge in sorted(kids):
+            shape.append(f",{edge}")
+            text.append(f",{edge}")
+            for cell in kids[edge]:
+                shape.append("[")
+                text.append("[")
+                for one in cell:
+                    size += one.size
+                    shape.append(one.shape)
+                    text.append(one.text)
+        self.size: int = size
+        """The number of symbols."""
+        self.shape: str = _short(" ".join(shape))
+        """A text that is the same for items that differ in the names of letters only."""
+        self.text: str = _short(" ".join(text))
+        """A text that is the same for equal items, and for hardly any others."""
 
     def key(self) -> tuple[int, str, str]:
         """What items are sorted by: renaming letters hardly changes the order."""
         return self.size, self.shape, self.text
 
 
-@lru_cache(maxsize=4096)
-def _leaf(tag: str) -> NormalItem:
-    """An item with nothing attached to it."""
-    return NormalItem(tag, {}, 1, "V!#" if is_letter(tag) else tag, tag)
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+_items: dict[tuple[Any, ...], NormalItem] = {}
 
 
 def item(tag: str, kids: Mapping[str, Row] | None = None) -> NormalItem:
-    """Make an item."""
-    if not kids:
-        return _leaf(tag)
-    size, shape, text = 1, ["V!#" if is_letter(tag) else tag], [tag]
-    for edge in sorted(kids):
-        shape.append(f",{edge}")
-        text.append(f",{edge}")
-        for cell in kids[edge]:
-            shape.append("[")
-            text.append("[")
-            for one in cell:
-                size += one.size
-                shape.append(one.shape)
-                text.append(one.text)
-    return NormalItem(tag, kids, size, _short(" ".join(shape)), _short(" ".join(text)))
+    """Make an item, or return the same one that was made before."""
+    parts = (tag, *kids.items()) if kids else (tag,)
+    return _items.get(parts) or _keep(_items, parts, NormalItem(tag, kids or {}))
+
+
+def _keep(kept: dict[_K, _V], key: _K, value: _V) -> _V:
+    if len(kept) >= _MAX_KEPT:
+        kept.clear()
+    kept[key] = value
+    return value
+
+
+def kept_runs(rule: Callable[[Cell, str], Cell]) -> Callable[[Cell, str], Cell]:
+    """Keep what a rule makes of short runs of items; its second argument is part of the run."""
+    kept: dict[tuple[Cell, str], Cell] = {}
+
+    @wraps(rule)
+    def call(items: Cell, edge: str) -> Cell:
+        if len(items) > _MAX_RUN:
+            return rule(items, edge)
+        found = kept.get((items, edge))
+        return _keep(kept, (items, edge), rule(items, edge)) if found is None else found
+
+    return call
 
 
 def _short(text: str) -> str:
@@ -115,13 +142,14 @@ def _short(text: str) -> str:
     return text[:40] + blake2b(text.encode("utf-8", "replace"), digest_size=12).hexdigest()
 
 
-def row_key(items: Iterable[NormalItem]) -> tuple[int, str, str]:
+def row_key(items: Cell) -> tuple[int, str, str]:
     """What runs of items are sorted by."""
-    items = list(items)
+    if len(items) == 1:
+        return items[0].key()
     return (
-        sum(one.size for one in items),
-        " ".join(one.shape for one in items),
-        " ".join(one.text for one in items),
+        sum([one.size for one in items]),
+        " ".join([one.shape for one in items]),
+        " ".join([one.text for one in items]),
     )
 
 
@@ -168,6 +196,7 @@ def unwrapped(cell: Cell) -> Cell:
     return cell
 
 
+@lru_cache(maxsize=1 << 12)
 def is_name(tag: str) -> bool:
     """Whether a tag is a name of several letters."""
     return tag[:2] == "V!" and len(tag) > 3 and tag[2:].replace("-", "").isalpha()

@@ -25,6 +25,7 @@ from eqemb.formula.normal_items import (
     is_name,
     is_sign,
     item,
+    kept_runs,
     only,
     row_key,
     unwrapped,
@@ -32,7 +33,6 @@ from eqemb.formula.normal_items import (
 )
 from eqemb.formula.tree import is_operator
 
-_ONE = item("N!1")
 # The order of operands. Brackets come first, so that no letter stands before them by sorting, and
 # functions last, so that their arguments need no brackets.
 _BRACKETS, _PLAIN, _LONE_D, _NAME, _FUNCTION, _BARE = range(6)
@@ -230,10 +230,15 @@ def _is_derivative(one: NormalItem) -> bool:
 # ------------------------------------------------------------ products
 
 
-def product(items: Cell, *, after: Cell = ()) -> Cell:
-    """The normal form of a product; `after` is one that is in normal form already."""
+def product(items: Cell) -> Cell:
+    """The normal form of a product."""
+    return _product(items, "")
+
+
+@kept_runs
+def _product(items: Cell, _edge: str) -> Cell:
     starts = [at for at in range(len(items)) if _is_wide(items, at)]
-    tail: Cell = after
+    tail: Cell = ()
     stop = len(items)
     for start in reversed([-1, *starts]):  # from the last one, since their scopes are nested
         part = items[start + 1 : stop]
@@ -248,8 +253,8 @@ def _merge(part: Cell, tail: Cell) -> Cell:
     """Multiply the operands of a part; the tail starts with a wide operator."""
     if not part:
         return tail
-    is_below = bool(part) and bool(tail) and part[-1].tag in SOLIDUS and not part[-1].kids
-    if part and part[-1].tag in TIMES | SOLIDUS and not part[-1].kids:
+    is_below = bool(tail) and part[-1].tag in SOLIDUS and not part[-1].kids
+    if not part[-1].kids and (part[-1].tag in TIMES or part[-1].tag in SOLIDUS):
         if not tail or (is_below and len(part) == 1):
             return (*part, *tail)
         part = part[:-1]
@@ -270,11 +275,15 @@ def _merge(part: Cell, tail: Cell) -> Cell:
         else:
             mine += _factors(over)
         other += _factors(under)
-    top, base = (_sorted([one for one in side if one.items != (_ONE,)]) for side in (above, below))
+    top, base = (_sorted([one for one in side if not _is_one(one)]) for side in (above, below))
     over, under = (*top, *last), (*base, *low)
     if not under:
-        return over or ((_ONE,) if operands else ())
-    return (_fraction(unwrapped(over) or (_ONE,), unwrapped(under)),)
+        return over or ((item("N!1"),) if operands else ())
+    return (_fraction(unwrapped(over) or (item("N!1"),), unwrapped(under)),)
+
+
+def _is_one(one: Operand) -> bool:
+    return len(one.items) == 1 and one.items[0].tag == "N!1" and not one.items[0].kids
 
 
 def _is_quotient(one: NormalItem) -> bool:

@@ -19,18 +19,19 @@ from eqemb.formula.normal_items import (
     is_name,
     is_sign,
     item,
+    kept_runs,
     only,
     row_key,
     unwrapped,
     with_kid,
 )
 from eqemb.formula.normal_products import can_drop, product
-from eqemb.formula.tree import is_operator
 
 _LONGEST_NAME = max(map(len, SPELLED_NAMES))
-#: The same short rows occur in very many equations: those of at most so many items are kept.
-_MAX_KEPT_ITEMS, _CACHE_SIZE = 8, 1 << 14
-_cache: dict[tuple[str, ...], Cell] = {}
+#: How names begin that are written letter by letter: hardly any letter needs a second look.
+_BEGINNINGS = frozenset(
+    name[:size] for name in SPELLED_NAMES | SHORT_NAMES for size in range(1, len(name) + 1)
+)
 _ARG = {("V!arg", "V!max"): "V!argmax", ("V!arg", "V!min"): "V!argmin"}
 
 
@@ -38,17 +39,10 @@ def normal_cell(items: Cell, edge: str) -> Cell:
     """The normal form of the items of a cell, whose own rows are in normal form."""
     if len(items) == 1 and not items[0].kids and len(items[0].tag) == 3:
         return items  # most indices
-    if len(items) > _MAX_KEPT_ITEMS:
-        return _normal_cell(items, edge)
-    name = (edge if edge in ("a", "b") else "", *(one.text for one in items))
-    found = _cache.get(name)
-    if found is None:
-        if len(_cache) >= _CACHE_SIZE:
-            _cache.clear()
-        found = _cache[name] = _normal_cell(items, edge)
-    return found
+    return _normal_cell(items, edge if edge in ("a", "b") else "")
 
 
+@kept_runs
 def _normal_cell(items: Cell, edge: str) -> Cell:
     items = _round_brackets(_join_names(items))
     if edge == "b" and len(items) > 1 and all(map(_is_bare_capital, items)):
@@ -73,8 +67,14 @@ def _is_bare_capital(one: NormalItem) -> bool:
     return len(one.tag) == 3 and one.tag[:2] == "V!" and "A" <= one.tag[2] <= "Z" and not one.kids
 
 
+#: Edges on which brackets around everything say nothing.
+_LOOSE = {"O!divide": "ou", "O!root": "w", "V!e": "a", "M!()1x1": "w"}
+
+
 def normal_item(one: NormalItem) -> NormalItem:
     """The normal form of one item, whose rows are in normal form."""
+    if not one.kids:
+        return one
     above = only(one.kids.get("a"))
     if above is not None and above.tag in TRANSPOSED and not above.kids and _takes_transpose(one):
         return with_kid(one, "a", ((item("⊤"),),))
@@ -83,10 +83,9 @@ def normal_item(one: NormalItem) -> NormalItem:
             return item("O!root", {"w": (unwrapped(one.kids["w"][0]),)})
         if one.tag[:2] in ("V!", "N!") and one.kids.keys() == {"a"}:
             return item("O!root", {"w": ((item(one.tag),),)})
-    loose = {"O!divide": "ou", "O!root": "w", "V!e": "a", "M!()1x1": "w"}.get(one.tag, "")
-    for edge in loose:
+    for edge in _LOOSE.get(one.tag, ""):
         row = one.kids.get(edge)
-        if row is not None and len(row) == 1 and (inner := unwrapped(row[0])) != row[0]:
+        if row is not None and len(row) == 1 and (inner := unwrapped(row[0])) is not row[0]:
             one = with_kid(one, edge, (inner,))
     return one
 
@@ -114,7 +113,7 @@ def _join_names(items: Cell) -> Cell:
         last = found[-1] if found else None
         if last is not None and not last.kids and (joined := _ARG.get((last.tag, one.tag))):
             found[-1] = item(joined, one.kids)
-        elif last is not None and set(last.tag) == {"′"} == set(one.tag) and not last.kids:
+        elif last is not None and not last.kids and _is_primes(last) and _is_primes(one):
             found[-1] = item(last.tag + one.tag, one.kids)
         elif stop := _spelled(items, at):
             name = "".join(part.tag[2:] for part in items[at:stop])
@@ -130,6 +129,10 @@ def _join_names(items: Cell) -> Cell:
     return tuple(found)
 
 
+def _is_primes(one: NormalItem) -> bool:
+    return one.tag[:1] == "′" and not one.tag.strip("′")
+
+
 def _name(name: str) -> str:
     return f"V!{name.lower() if len(name) > 2 and name.isascii() else name}"
 
@@ -143,6 +146,8 @@ def _spelled(items: Cell, at: int) -> int:
         if len(one.tag) != 3 or one.tag[:2] != "V!" or not one.tag[2].isascii():
             break
         letters += one.tag[2]
+        if letters not in _BEGINNINGS:
+            break
         is_applied = stop + 1 < len(items) and brackets(items[stop + 1])
         if letters in SPELLED_NAMES or (is_applied and letters in SHORT_NAMES):
             best = stop + 1
@@ -153,6 +158,8 @@ def _spelled(items: Cell, at: int) -> int:
 
 def _round_brackets(items: Cell) -> Cell:
     """Make brackets round, unless another kind may mean something: a set, an interval."""
+    if not any(one.tag[:2] == "M!" for one in items):
+        return items
     found: list[NormalItem] = []
     for one in items:
         kind = brackets(one)
@@ -222,12 +229,16 @@ def _relation(items: Cell) -> Cell:
     return tuple(found)
 
 
+_FACTORS_OR_TERMS = TIMES | {"+", "−"}
+_TIMES_OR_SOLIDUS = TIMES | SOLIDUS
+
+
 def _is_between(items: Cell, at: int) -> bool:
     """Whether an item is a sign between two products."""
     one = items[at]
     if not is_sign(one):
-        return is_operator(one.tag) and bool(one.kids) and one.tag in TIMES | {"+", "−"}
-    if one.tag in TIMES | SOLIDUS:
+        return bool(one.kids) and one.tag in _FACTORS_OR_TERMS
+    if one.tag in _TIMES_OR_SOLIDUS:
         if not 0 < at < len(items) - 1:
             return True
         sign = "⋅" if one.tag in SOLIDUS else one.tag

@@ -115,14 +115,18 @@ class _Reader:
         handler = _HANDLERS.get(name)
         if handler is None:
             self.problems.append(FormulaProblem("unknown element", name))
-            return self.row(element)
+            handler = _Reader.row
         if self.depth >= ELEMENT_DEPTH:
-            self.problems.append(FormulaProblem("nested too deep", name))
-            return [Node("E!deep")]
+            return self.too_deep(name)
         self.depth += 1
         items = handler(self, element)
         self.depth -= 1
         return items
+
+    def too_deep(self, name: str) -> Items:
+        """In place of an element that is not read."""
+        self.problems.append(FormulaProblem("nested too deep", name))
+        return [Node("E!deep")]
 
     def row(self, element: ET.Element) -> Items:
         items: Items = []
@@ -352,10 +356,14 @@ class _Reader:
 
     def table(self, element: ET.Element, *, fenced: bool = False) -> Items:
         """A table; rows that are only aligned, which no fence is beside, are joined."""
+        if self.depth >= ELEMENT_DEPTH:
+            return self.too_deep("mtable")
+        self.depth += 1
         rows = []
         for row in element:
             cells = list(row)[1:] if _name(row) == "mlabeledtr" else list(row)
             rows.append([self.row(cell) for cell in cells])
+        self.depth -= 1
         while rows and not any(rows[-1]):
             rows.pop()
         if not rows:

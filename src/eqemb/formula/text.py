@@ -13,6 +13,7 @@ TEXT_TOKEN = re.compile(rf"\\({'|'.join(commands.TEXT)})\s*\{{(.*)\}}\Z", re.DOT
 _TEXT_PART = re.compile(r"\\[()]|\\.|[{}$]", re.DOTALL)
 _LENGTH_COMMANDS = "|".join(sorted(name[1:] for name in commands.LENGTHS))
 _SPACE_COMMANDS = (r"\hspace", r"\hskip")
+_UNIT = "(?:pt|em|ex|mu|cm|mm|in|bp)"
 _TEXT_OPTIONS = r"(?:\s*\[[^][]*\])*"
 
 
@@ -32,7 +33,7 @@ _TEXT_COMMAND = re.compile(
     rf"""
       {_with_arguments(commands.TRANSPARENT, 0)}
     | {_with_arguments(commands.DROPPED, 1)}
-    | \\(?:{_LENGTH_COMMANDS})\s*[-+]?\s*(?:\d+\.?\d*|\.\d+)\s*(?:pt|em|ex|mu|cm|mm|in|bp)\b
+    | \\(?:{_LENGTH_COMMANDS})\s*+(?:[-+]\s*+)?(?:\d++\.?\d*+|\.\d++)\s*+{_UNIT}\b
     | \\([a-zA-Z]+)\s*
     | \\(.)
     | [{{}}] | ~ | `` | ''

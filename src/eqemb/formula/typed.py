@@ -24,7 +24,7 @@ _COMMON = frozenset(SPELT_NAMES.values()) | frozenset(
 )
 #: Commands that take an argument, so that `frac{a}{b}` lacks a backslash.
 _WITH_ARGUMENT = "frac dfrac tfrac sqrt text mathbf mathbb mathcal mathrm hat bar tilde vec binom"
-_LATEX = re.compile(r"\\[a-zA-Z|,;!]|[_^]\s*\{|\\\\|\\\{.*\\\}", re.DOTALL)
+_LATEX = re.compile(r"\\[a-zA-Z|,;!]|[_^]\s*\{|\\\\")
 _LACKS_BACKSLASH = re.compile(rf"(?<![\\a-zA-Z])({_WITH_ARGUMENT.replace(' ', '|')})(?=\s*\{{)")
 _SPELT_NAME = re.compile(
     rf"(?<![\\a-zA-Z{{])({'|'.join(sorted(SPELT_NAMES, key=len, reverse=True))})(?![a-zA-Z}}])"
@@ -94,7 +94,7 @@ def read_typed(text: str) -> TypedFormula:
 
 def is_latex(text: str) -> bool:
     """Whether a formula is written in LaTeX: it has a command, or braces around a script."""
-    return _LATEX.search(text) is not None
+    return _LATEX.search(text) is not None or 0 <= text.find(r"\{") < text.rfind(r"\}")
 
 
 # ------------------------------------------------------------ Unicode in LaTeX

@@ -3,7 +3,7 @@ r"""The words that stand in an equation: in `\text{...}`, as names, and as runs 
 import re
 from collections.abc import Iterator
 
-from eqemb.article import tokenize
+from eqemb.article import read_tokens
 from eqemb.formula.commands import FUNCTIONS, unescape
 from eqemb.formula.layout import Layout
 from eqemb.formula.tree import Node, plain_tag, walk
@@ -29,7 +29,7 @@ def words_of(layout: Layout) -> list[str]:
     """
     found: list[str] = []
     for written in _written(layout.root):
-        found += (token.text for token in tokenize(written) if token.kind == "word")
+        found += read_tokens(written)[0]
     return [word for word in found if sum(map(str.isalpha, word)) >= _FEWEST_LETTERS]
 
 
@@ -37,10 +37,13 @@ def _written(root: Node | None) -> Iterator[str]:
     """Yield texts, names and runs of single letters."""
     inside = set[int]()  # letters of a run that was yielded at its first letter
     for node in walk(root):
-        kind, name = node.tag[:2], unescape(plain_tag(node.tag)[2:])
+        kind = node.tag[:2]
+        if kind not in {"T!", "V!"}:
+            continue
+        name = unescape(plain_tag(node.tag)[2:])
         if kind == "T!":
             yield name
-        elif kind != "V!" or node.tag in FUNCTIONS or id(node) in inside:
+        elif node.tag in FUNCTIONS or id(node) in inside:
             continue
         elif len(name) > 1:
             yield name

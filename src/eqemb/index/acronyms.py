@@ -6,8 +6,8 @@ Definitions are counted by article, so that segments do not affect answers. NumP
 """
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,13 @@ COMPOUND = -1
 Mask = NDArray[np.bool_]
 #: Consecutive stems.
 Phrase = tuple[str, ...]
+
+
+class DefinedAcronym(NamedTuple):
+    """What an article says that an acronym stands for."""
+
+    article: int
+    phrase: Phrase
 
 
 class DefiningText(Protocol):
@@ -57,6 +64,8 @@ class DefiningText(Protocol):
 
     def positions(self, row: int) -> Array: ...  # noqa: D102
 
+    def acronym(self, row: int) -> Iterable[DefinedAcronym] | None: ...  # noqa: D102
+
 
 def initials(word: str) -> str:
     """Return the first letter of a word; of a compound, those of its parts."""
@@ -66,12 +75,11 @@ def initials(word: str) -> str:
 def definitions(parts: Sequence[DefiningText], word: str, most: int | None = None) -> list[Phrase]:
     """Return what a word stands for: the phrases, as stems, that several articles define it by.
 
-    With `most`, at most about so many places of the word are looked at in each segment.
+    With `most`, at most about so many places of the word are looked at in a segment without a table
+    of acronyms.
     """
     letters = stem(word)
-    if not MIN_ACRONYM <= len(letters) <= MAX_LETTERS or not letters.isalpha():
-        return []
-    if word in STOP_WORDS:
+    if not may_be_acronym(letters) or word in STOP_WORDS:
         return []
     counts: Counter[Phrase] = Counter()
     wanted = np.array([key(letters)], np.uint64)
@@ -79,23 +87,36 @@ def definitions(parts: Sequence[DefiningText], word: str, most: int | None = Non
         row = int(part.find_stems(wanted)[0])
         if row < 0:
             continue
-        found: dict[tuple[int, Phrase], None] = {}
-        for article, before in _words_before(part, row, len(letters) + _MAX_SKIPPED, most):
-            if (phrase := _defining(before, letters)) is not None:
-                found[article, phrase] = None
-        counts.update(phrase for _, phrase in found)
+        if (known := part.acronym(row)) is None:
+            positions = part.positions(row)
+            if most is not None:
+                positions = positions[:: -(-len(positions) // most) or 1]
+            known = defined_at(part, positions, letters)
+        counts.update(phrase for _, phrase in known)
     most = max(counts.values(), default=0)
     least = max(MIN_ARTICLES, MIN_SHARE * most)
     return sorted(phrase for phrase, count in counts.items() if count >= least)
 
 
+def may_be_acronym(letters: str) -> bool:
+    """Whether a stem can be an acronym, by its letters."""
+    return MIN_ACRONYM <= len(letters) <= MAX_LETTERS and letters.isalpha()
+
+
+def defined_at(part: DefiningText, positions: Array, letters: str) -> list[DefinedAcronym]:
+    """Return what the words before some occurrences of an acronym say, once for each article."""
+    found: dict[DefinedAcronym, None] = {}
+    for article, before in _words_before(part, positions, letters):
+        if (phrase := _defining(before, letters)) is not None:
+            found[DefinedAcronym(article, phrase)] = None
+    return list(found)
+
+
 def _words_before(
-    part: DefiningText, row: int, count: int, most: int | None
+    part: DefiningText, positions: Array, letters: str
 ) -> list[tuple[int, list[str]]]:
     """Return the words before each occurrence of a stem that may define it, with the article."""
-    positions, letters = part.positions(row), part.stems[row]
-    if most is not None:
-        positions = positions[:: -(-len(positions) // most) or 1]
+    count = len(letters) + _MAX_SKIPPED
     if not len(part.article_bounds):
         return []
     lows, highs = part.article_bounds.T

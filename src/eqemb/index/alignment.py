@@ -28,6 +28,7 @@ from eqemb.formula.likeness import (
 from eqemb.index.postings import Array, ArrayWriter, load_array
 from eqemb.index.row_alignment import AlignedPairs, Candidates, align, tag_kind
 from eqemb.index.segments import IndexSegments
+from eqemb.storage.mapped import will_read, will_read_all
 
 _TYPES_AT_ONCE = 20_000
 
@@ -48,17 +49,15 @@ class AlignmentWriter:
         """Append the outline of the next type."""
         rows = outline.rows
         tags = [self._tags.setdefault(tag, len(self._tags)) for row in rows for tag in row.tags]
-        table = np.zeros((len(rows), 3), np.uint16)
+        table = [[ord(row.edge) if row.edge else 0, 0, len(row.tags)] for row in rows]
         at = 0
-        for number, row in enumerate(rows):
-            table[number, 0] = ord(row.edge) if row.edge else 0
-            table[number, 2] = len(row.tags)
+        for row in rows:
             for symbol, hanging in enumerate(row.hanging, at):
                 for below in hanging.values():
-                    table[below, 1] = symbol
+                    table[below][1] = symbol
             at += len(row.tags)
         self._symbols.add(np.array(tags, np.int32))
-        self._rows.add(table.ravel())
+        self._rows.add(np.array(table, np.uint16).ravel())
         self._pointers.add(np.array([*self._at, outline.size]))
         self._at = [self._at[0] + len(tags), self._at[1] + len(rows)]
 
@@ -88,6 +87,7 @@ class AlignmentSegment:
     @cached_property
     def sizes(self) -> Array:
         """The number of symbols of each type."""
+        will_read_all(self._pointers)
         return self._pointers[:-1, 2].astype(np.float32)
 
     def symbols(self, kind: int) -> Array:
@@ -100,8 +100,16 @@ class AlignmentSegment:
         found: Array = self._rows[self._pointers[kind, 1] : self._pointers[kind + 1, 1]]
         return found
 
+    def will_read(self, types: Array) -> None:
+        """Start to read the outlines of types."""
+        will_read(self._pointers, types, types + 2)
+        starts, stops = self._pointers[types], self._pointers[types + 1]
+        will_read(self._symbols, starts[:, 0], stops[:, 0])
+        will_read(self._rows, starts[:, 1], stops[:, 1])
+
     def read_all(self, types: Array) -> tuple[Array, Array, Array, Array]:
         """Return symbols and rows of types, and how many of both each type has."""
+        self.will_read(types)
         starts, stops = self._pointers[types], self._pointers[types + 1]
         places = (_spans(starts[:, at], stops[:, at])[1] for at in (0, 1))
         symbols, rows = (of[at] for of, at in zip((self._symbols, self._rows), places, strict=True))
@@ -186,6 +194,8 @@ class AlignmentIndex:
             part, kinds = self.parts[0], np.asarray(types, np.int64)
             symbols, table, sizes, counts = part.read_all(kinds)
             return self._id_map(0)[symbols], table, sizes, counts
+        for segment, own in self._segments.of_each(np.asarray(types, np.int64)):
+            self.parts[segment.number].will_read(own)
         read = [self.read(kind) for kind in types]
         return (
             np.concatenate([symbols for symbols, _ in read]),

@@ -21,6 +21,7 @@ one bit needs a longer short list, and of several bits more bytes and time.
 
 import json
 import math
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,9 +31,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from eqemb.errors import EqembError
 from eqemb.index.postings import load_array, top_k
 from eqemb.index.vector_index import Floats, Mask, VectorIndex
 from eqemb.storage.array_file import file_hash
+from eqemb.storage.checksums import check_folder
 
 #: Rows from which a library gets an approximate index. There an exact search takes 21.5 ms of CPU
 #: time, and 2.0 ms for 100,000 rows (100 dimensions, `benchmarks/large_vectors.py`); on two cores
@@ -146,7 +149,8 @@ class ApproximateIndex(VectorIndex):
         if allowed is not None and np.count_nonzero(allowed) <= FEW_ROWS:
             return self._best(np.flatnonzero(allowed), vector, count)
         chosen = self._live_filter if mask is None else self._filter(allowed)
-        found = self._candidates(vector, count, chosen, probes or self.header.probes)
+        wanted = short_list(count)
+        found = self._with_codes(vector, count, wanted, chosen, probes or self.header.probes)
         rows, cosines = self._best(found, vector, count)
         if self.covered == len(self):
             return rows, cosines
@@ -155,12 +159,29 @@ class ApproximateIndex(VectorIndex):
         order = np.lexsort((rows, -cosines))[:count]
         return rows[order], cosines[order]
 
-    def _candidates(
-        self, vector: NDArray[Any], count: int, chosen: "_Filter | None", probes: int
-    ) -> Rows:
-        """Return the rows of the short list, in order.
+    def candidates(self, vector: NDArray[Any], count: int, mask: Mask | None = None) -> Rows:
+        """Return the rows with the nearest codes, in order: most of those that `nearest` returns.
 
-        With a filter more lists are read, until there are enough rows.
+        No vectors are read, each of which would be a page.
+        """
+        allowed = self._allowed(mask)
+        is_few = allowed is not None and np.count_nonzero(allowed) <= FEW_ROWS
+        if is_few or self.covered < len(self):
+            return np.sort(self.nearest(vector, count, mask)[0])
+        chosen = self._live_filter if mask is None else self._filter(allowed)
+        return self._with_codes(vector, count, count, chosen, self.header.probes)
+
+    def _with_codes(
+        self,
+        vector: NDArray[Any],
+        count: int,
+        wanted: int,
+        chosen: "_Filter | None",
+        probes: int,
+    ) -> Rows:
+        """Return the `wanted` rows with the nearest codes, in order.
+
+        With a filter more lists are read, until there are at least `count` rows.
         """
         among = self.covered if chosen is None else chosen.rows
         if not among:
@@ -169,7 +190,7 @@ class ApproximateIndex(VectorIndex):
         bits = None if chosen is None else chosen.bits
         while True:
             probes = min(probes, self.header.lists)
-            found = self._lists.search(vector, short_list(count), probes, bits)
+            found = self._lists.search(vector, wanted, probes, bits)
             found = found[(found >= 0) & (found < self.covered)]
             if len(found) >= min(count, among) or probes == self.header.lists:
                 return np.sort(found)
@@ -306,6 +327,11 @@ def _open_lists(folder: Path, header: Header) -> _Lists:
     """Open the files of an index; raise ValueError where they are not those of the header."""
     import faiss
 
+    try:
+        check_folder(folder)
+    except EqembError as error:  # without the path: answers show the note
+        what = str(error).removeprefix(f"{folder}{os.sep}").partition(":")[0]
+        raise ValueError(what) from None
     for name, wanted in header.files.items():
         path = folder / name
         if not path.is_file():

@@ -24,6 +24,7 @@ from eqemb.index.vector_index import Floats, VectorIndex
 from eqemb.index.vectors import VectorSpace
 from eqemb.storage.array_file import file_hash, open_npy
 from eqemb.storage.atomic import new_folder, write_json
+from eqemb.storage.checksums import seal
 
 #: The number of lists that a query reads is the least that finds this share of the first ten.
 TARGET_RECALL = 0.97
@@ -70,6 +71,7 @@ def build_approximate(
         report("measuring recall")
         header = _choose_probes(place, vectors, header, _held_out(vectors, queries), pool)
         write_json(place / "header.json", asdict(header))
+        seal(place)
     return header
 
 

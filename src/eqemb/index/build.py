@@ -1,13 +1,14 @@
 """Build the index of a segment from its records, and the vectors of a model for segments.
 
     types.*          the types by their keys, and the equations of each type
-    index.json       the version of the index, and the hashes of the other files
+    index.json       the version of the index
+    checksums.json   sizes and hashes of the files
 
 The other files are written by `equations`, `text`, `structure_writer`, `definitions`, `renderings`,
-`base_vectors`, `windows` and `vectors`. The index of a segment is a pure function of its records;
-that of segments that are merged has the same bytes, and is made from theirs (`merge`). Texts are
-processed in batches, so that memory grows with distinct words and shapes (and by a few numbers for
-each equation). All files are read memory-mapped.
+`base_vectors`, `windows`, `acronym_table` and `vectors`. The index of a segment is a pure function
+of its records; that of segments that are merged has the same bytes, and is made from theirs
+(`merge`). Texts are processed in batches, so that memory grows with distinct words and shapes (and
+by a few numbers for each equation). All files are read memory-mapped.
 """
 
 import json
@@ -22,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from eqemb.errors import EqembError
+from eqemb.index.acronym_table import write_acronyms
 from eqemb.index.definitions import index_definitions
 from eqemb.index.equations import index_equations
 from eqemb.index.merge import merge_indexes
@@ -29,19 +31,22 @@ from eqemb.index.merge_arrays import CannotMergeError
 from eqemb.index.merge_parts import number_parts
 from eqemb.index.postings import load_array
 from eqemb.index.renderings import has_renderings, index_renderings, rendering_code
-from eqemb.index.segments import IndexSegment, IndexSegments, has_index
+from eqemb.index.segments import IndexSegment, IndexSegments, SegmentSource, has_index
 from eqemb.index.structure_writer import index_structure
 from eqemb.index.text import BM25_K1, index_text
 from eqemb.index.text_index import TextIndex
+from eqemb.index.text_segment import TextSegment
 from eqemb.index.vectors import KnownVectors, mean_vectors, write_segment, write_space
 from eqemb.index.windows import write_windows
 from eqemb.library import segments
 from eqemb.library.database import Records
 from eqemb.library.generations import OpenLibrary
+from eqemb.library.integrity import others_in, seal_alone
 from eqemb.library.segments import Indexer, SegmentIndex, segment_folder
 from eqemb.models.embeddings import Embeddings
 from eqemb.storage.array_file import file_hash
 from eqemb.storage.atomic import new_file, new_folder, sync_folder, write_json
+from eqemb.storage.checksums import CHECKSUMS, find_damage, is_sealed, read_checksums
 
 _log = logging.getLogger("eqemb")
 
@@ -61,7 +66,7 @@ def build_index(records: Records, folder: Path) -> None:
     folder.mkdir(exist_ok=True)
     for index_part in INDEX_PARTS.values():
         index_part(records, folder)
-    index_windows(folder)
+    index_windows(folder, records)
     finish_index(folder)
 
 
@@ -77,7 +82,7 @@ def merge_index(parts: Sequence[SegmentIndex], records: Records, folder: Path) -
         for part in parts:
             _refuse_damage(part.folder)
         merge_indexes(parts, records, folder)
-        index_windows(folder)
+        index_windows(folder, records)
         finish_index(folder)
     except CannotMergeError as error:
         shutil.rmtree(folder, ignore_errors=True)
@@ -102,11 +107,14 @@ def is_current(folder: Path) -> bool:
 INDEXER = Indexer(f"{INDEX_VERSION} {rendering_code()}", build_index, merge_index, is_current)
 
 
-def index_windows(folder: Path) -> None:
-    """Write the windows of the words of a large segment, from its other files."""
+def index_windows(folder: Path, records: Records) -> None:
+    """Write what a large segment has besides: the windows of its words, and its acronyms."""
     equations = len(load_array(folder, "equations"))
     if equations >= WINDOWS_FROM:
         write_windows(folder, "terms", equations, BM25_K1 + 1)
+        source = SegmentSource(folder.name, folder, records)
+        segment = IndexSegment(source, 0, first_article=0, first_equation=0, first_type=0)
+        write_acronyms(folder, TextSegment(segment, folder))
 
 
 def indexer_of(library: OpenLibrary) -> Indexer | None:
@@ -160,6 +168,8 @@ def build_vectors(
         means = mean_vectors(folder, segments)
         with new_file(folder / "means.npy") as path:
             np.save(path, means)
+    if is_sealed(folder) and "means.npy" not in read_checksums(folder).files:
+        seal_alone(folder)
 
 
 def known_vectors(
@@ -193,7 +203,7 @@ def known_vectors(
 
 
 def finish_index(folder: Path) -> None:
-    """Write index.json, and make all files durable before the library switches to them."""
+    """Write version and checksums, and make all files durable before the library has them."""
     write_version(folder)
     for path in folder.iterdir():
         with path.open("rb") as file:
@@ -202,12 +212,9 @@ def finish_index(folder: Path) -> None:
 
 
 def write_version(folder: Path) -> None:
-    """Write index.json: the version of the index and the hashes of its files."""
-    paths = (path for path in sorted(folder.iterdir()) if path.is_file())
-    files = {path.name: file_hash(path) for path in paths}
-    files.pop("index.json", None)
-    header = {"format": "eqemb index", "version": INDEX_VERSION, "files": files}
-    write_json(folder / "index.json", header)
+    """Write index.json with the version of the index, and the checksums of the folder."""
+    write_json(folder / "index.json", {"format": "eqemb index", "version": INDEX_VERSION})
+    seal_alone(folder)
 
 
 def damaged_file(folder: Path) -> Path | None:
@@ -215,10 +222,15 @@ def damaged_file(folder: Path) -> Path | None:
 
     This reads every file. Call it when a query fails in an unexpected way.
     """
-    try:
-        files = json.loads((folder / "index.json").read_text("utf-8")).get("files", {})
-    except (OSError, ValueError, AttributeError):
+    if is_sealed(folder):
+        found = next(find_damage(folder, apart=others_in(folder)), None)
+        return None if found is None else found.path
+    try:  # older versions wrote hashes of the files into index.json
+        files = json.loads((folder / "index.json").read_text("utf-8"))["files"]
+    except (OSError, ValueError, TypeError):
         return folder / "index.json"
+    except KeyError:
+        return folder / CHECKSUMS
     for name, wanted in files.items():
         path = folder / str(name)
         if not path.is_file() or file_hash(path) != wanted:

@@ -10,6 +10,7 @@ libraries, which do not need this module, open fast.
 """
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from eqemb.index.text import BM25_K1
 from eqemb.index.text_index import TextIndex
 from eqemb.index.windows import BITS, PostingWindows, WindowedPostings
 from eqemb.kernels.posting_loops import add_counts, add_windows, take_above, take_owners
+from eqemb.storage.mapped import will_read_all
 
 #: Windows of a segment that are added up at once: few at first, to find out what the best are.
 FIRST_WINDOWS, MAX_WINDOWS = 8, 128
@@ -73,6 +75,13 @@ class WordCandidates:
     def best(self, terms: Sequence[Term], count: int, allowed: Array | None = None) -> Array:
         """Return the allowed rows with the largest sums, in order; None allows all."""
         found, buffers = Best(count, allowed), _Buffers.make()
+        ways = [way for term in terms for way in term.ways]
+        read = (
+            windows.arrays(*way[number][1:])
+            for number, windows in enumerate(self._windows)
+            for way in ways
+        )
+        will_read_all(*chain.from_iterable(read))
         parts = [self._read(terms, segment) for segment in self._segments]
         for part in parts:
             _add_up(part, part.order[:FIRST_WINDOWS], found, buffers)

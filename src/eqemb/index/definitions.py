@@ -45,6 +45,7 @@ from eqemb.index.scope import Scope
 from eqemb.index.segments import IndexSegment, IndexSegments
 from eqemb.index.stemming import STOP_STEMS, stem
 from eqemb.library.database import Records
+from eqemb.storage.mapped import will_read, will_read_all
 from eqemb.symbols import Definition, Glossary, Meaning, Symbol, probability
 
 #: Definitions that are less sure are not indexed.
@@ -119,8 +120,7 @@ def _add_meanings(
         if meaning.definition is not None and _is_indexed(meaning.definition):
             row = rows[id(meaning.definition)]
             found[row] = max(found.get(row, 0.0), meaning.score)
-    owners = np.full(len(found), equation)
-    writer.add(np.array(list(found), np.int32), owners, np.array(list(found.values()), np.float32))
+    writer.add_owner(list(found), equation, found.values())
 
 
 def text_stems(text: str) -> list[str]:
@@ -214,10 +214,15 @@ class DefinitionIndex:
         times the root of the share of its own words that are asked for, times how sure it is. In a
         large library, definitions that have only the most common of the words are left out.
         """
-        most = _MOST_DEFINITIONS if self._segments.is_large else None
+        most, keys = _MOST_DEFINITIONS if self._segments.is_large else None, list(symbols)
+        for part in self._parts:
+            part.will_read(weights)
+        fitting = [part.fitting(weights, keys, most) for part in self._parts]
+        for part, (definitions, _) in zip(self._parts, fitting, strict=True):
+            part.will_read_equations(definitions)
         rows, fits = [np.empty(0, np.int64)], [np.empty(0, np.float32)]
-        for segment, part in zip(self._segments, self._parts, strict=True):
-            own, fit = part.fitting_equations(weights, list(symbols), most)
+        for segment, part, found in zip(self._segments, self._parts, fitting, strict=True):
+            own, fit = part.equations(*found)
             rows.append(own + segment.first_equation)
             fits.append(fit)
         return np.concatenate(rows), np.concatenate(fits)
@@ -304,10 +309,15 @@ class SegmentDefinitions:
         """Yield the definitions of a symbol."""
         yield from self._read(self._symbols.owners(key))
 
-    def fitting_equations(
+    def will_read(self, words: Iterable[str]) -> None:
+        """Start to read which definitions have words."""
+        rows = [row for word in words if (row := self._words.keys.find(word)) is not None]
+        self._words.postings.will_read(np.array(rows, np.int64), weights=False)
+
+    def fitting(
         self, weights: Mapping[str, float], symbols: list[str], most: int | None
     ) -> tuple[Array, Array]:
-        """Return equations of the segment and how well a definition fits; some several times."""
+        """Return definitions and how well they fit; at most so many, the best."""
         rows, covered, matched = self._with_any(weights, most)
         if symbols:
             named = np.unique(np.concatenate([self._symbols.owners(key) for key in symbols]))
@@ -318,6 +328,18 @@ class SegmentDefinitions:
         if most is not None and len(rows) > most:
             best = np.argpartition(fits, len(rows) - most)[len(rows) - most :]
             rows, fits = rows[best], fits[best]
+        will_read(self._equations.pointers, rows, rows + 2)
+        return rows, fits
+
+    def will_read_equations(self, rows: Array) -> None:
+        """Start to read the equations for which definitions are in force."""
+        self._equations.will_read(rows)
+
+    def equations(self, rows: Array, fits: Array) -> tuple[Array, Array]:
+        """Return the equations for which definitions are in force, and how well these fit.
+
+        Some are there several times.
+        """
         starts = self._equations.pointers[rows]
         counts = self._equations.pointers[rows + 1] - starts
         at = expand_ranges(starts, counts)
@@ -356,7 +378,11 @@ class SegmentDefinitions:
 
     @cached_property
     def _sizes(self) -> Array:
-        return load_array(self._segment.folder, "definitions.sizes")
+        """How many words each definition has, in as few bytes as they need."""
+        sizes = load_array(self._segment.folder, "definitions.sizes")
+        will_read_all(sizes)
+        small = np.min_scalar_type(int(sizes.max(initial=0)))
+        return sizes.astype(small) if small.itemsize < 4 else sizes
 
     def _read(self, rows: Array) -> Iterator[IndexedDefinition]:
         names: dict[int, str] = {}

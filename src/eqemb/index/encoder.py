@@ -9,6 +9,7 @@ change. Therefore its vector of `PROBE` is stored beside the vectors, and everyt
 again if the encoder returns another vector for it.
 """
 
+import os
 import re
 from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import closing
@@ -25,6 +26,8 @@ from eqemb.index.segments import IndexSegment, IndexSegments
 from eqemb.index.vector_index import VectorIndex, normalise
 from eqemb.library.database import Records
 from eqemb.storage import array_file, atomic
+from eqemb.storage.checksums import check_file, seal
+from eqemb.storage.locks import lock_folder
 
 Floats = NDArray[np.float32]
 
@@ -39,7 +42,7 @@ _DRESS = re.compile(
     r"|\\(?:left|right|middle)(?![a-zA-Z])\s*\.?"
     r"|\\(?:nonumber|notag|displaystyle|textstyle|scriptstyle|limits|nolimits|quad|qquad"
     r"|[bB]igg?[lrm]?)(?![a-zA-Z])"
-    r"|\\[,;:!> ]|\\\\(?:\s*\[[^\]]*\])?|(?<!\\)[&~]"
+    r"|\\[,;:!> ]|\\\\(?:\s*+\[[^\[\]]*+\])?|(?<!\\)[&~]"
 )
 
 
@@ -78,6 +81,16 @@ def _segment_formulas(segment: IndexSegment) -> list[str]:
     """Return the LaTeX of each equation of a segment, with those of removed articles."""
     with closing(Records(segment.records.path)) as records:
         return [formula_text(latex) for latex in records.expanded_latex()]
+
+
+def _seal(folder: Path) -> None:
+    """Write the checksums of encoded equations; another process may do so at the same time."""
+    lock = lock_folder(folder, wait=True)
+    try:
+        seal(folder)
+    finally:
+        if lock is not None:
+            os.close(lock)
 
 
 class EncoderIndex:
@@ -124,6 +137,7 @@ class EncoderIndex:
                 stored[at] = array_file.map_arrays(paths[at])["vectors"]
         if missing:
             self._remove_others(name, {path.name for path in paths})
+            _seal(self._folder)
         return VectorIndex([found for found in stored if found is not None])
 
     def _write(self, path: Path, texts: list[str], state: tuple[int, int]) -> None:
@@ -146,6 +160,7 @@ class EncoderIndex:
         """Return the stored vectors of a segment if the same encoder made them."""
         if not path.exists():
             return None
+        check_file(path, "remove it, and it is computed again")
         found = array_file.map_arrays(path)
         before = found["probe"]
         is_same = before.shape == probe.shape and np.allclose(

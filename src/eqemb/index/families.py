@@ -14,14 +14,15 @@ common share one of the bands with a probability of 99 %, unlike types hardly ev
 """
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
 from eqemb.formula import Layout, tree
-from eqemb.formula.shapes import Shape, form, key
+from eqemb.formula.shapes import Shape, key
 from eqemb.index.alignment import AlignmentIndex
-from eqemb.index.postings import Array, Keys, hash_texts, load_array
+from eqemb.index.postings import Array, Keys, load_array
 from eqemb.index.segments import IndexSegments
 
 # Both limits were chosen by reading pairs of four collections. Shorter renamings are often
@@ -35,32 +36,37 @@ NEAR_FROM, NEAR_LIKENESS = 24, 0.97
 BANDS, BAND_HASHES = 5, 3
 #: At most this many types that share a band are compared with an equation.
 MAX_COMPARED = 64
-_MAX_KEPT = 10_000  # families that are kept in memory
+_MAX_FAMILIES = 10_000  # families that are kept in memory
 _MULTIPLIERS = np.array(
     [pow(0x9E3779B97F4A7C15, 2 * n + 1, 1 << 64) | 1 for n in range(BANDS * BAND_HASHES)], np.uint64
 )
 
 
-def family_keys(made: Layout) -> tuple[int, ...]:
-    """Return keys of a type; types that share one are of one family."""
+def family_keys(made: Layout, renamed: int) -> tuple[int, ...]:
+    """Return keys of a type, given that of its form; types that share one are of one family."""
     plain = key(made.canonical(tree.plain_tag))
     if len(made.nodes()) < RENAMED_FROM:
         return (plain,)
     # two, since x and a bold x are one letter for the first and two letters for the second
-    return plain, key(form(made))
+    return plain, renamed
 
 
 def near_keys(made: Layout, found: Iterable[Shape]) -> list[int]:
     """Return the bands of a long type, given its shapes; none for a short one."""
     if len(made.nodes()) < NEAR_FROM:
         return []
-    hashes = hash_texts("\t".join(shape) for shape in found)
+    hashes = np.array([_shape_key(shape) for shape in found], np.uint64)
     mixed = hashes[:, None] * _MULTIPLIERS
     mixed ^= mixed >> np.uint64(29)
     least = (mixed * np.uint64(0xBF58476D1CE4E5B9)).min(axis=0).reshape(BANDS, BAND_HASHES)
     weights = np.arange(1, BAND_HASHES + 1, dtype=np.uint64) * np.uint64(0x94D049BB133111EB)
     bands = (least * weights).sum(axis=1, dtype=np.uint64) + np.arange(BANDS, dtype=np.uint64)
     return [int(band) for band in bands]
+
+
+@lru_cache(maxsize=1 << 15)  # most shapes occur in many types
+def _shape_key(shape: Shape) -> int:
+    return key("\t".join(shape))
 
 
 class FamilyIndex:
@@ -76,7 +82,7 @@ class FamilyIndex:
         """Return the types of one family with a type, including it, in order."""
         found = self._members.get(kind)
         if found is None:
-            if len(self._members) >= _MAX_KEPT:
+            if len(self._members) >= _MAX_FAMILIES:
                 self._members.clear()
             found = self._members[kind] = self._find_members(kind)
         return found
@@ -92,6 +98,8 @@ class FamilyIndex:
         """Return the types of all segments that share a key with a type, without removed ones."""
         segment, own = self._segments.of_type(kind)
         keys = parts[segment.number].of(own)
+        for part in parts:
+            part.will_find(keys)
         found: set[int] = set()
         for part, other in zip(parts, self._segments, strict=True):
             types = part.types(keys)
@@ -131,6 +139,10 @@ class _TypeKeys:
         """Return the keys of a type."""
         found: Array = self._ids[self._pointers[kind] : self._pointers[kind + 1]]
         return found
+
+    def will_find(self, keys: Array) -> None:
+        """Start to read what `types` needs."""
+        self._lookup.will_find(keys)
 
     def types(self, keys: Array) -> list[int]:
         """Return the types that have one of the keys; one that has several, several times."""

@@ -137,6 +137,8 @@ class NormalView:
         return unit_overlap(self._segments, self.features, query.units, self._rows(types))
 
     def _rows(self, types: Array) -> Iterator[tuple[IndexSegment, Array]]:
+        for segment, some in self._segments.of_each(types):
+            self._units[segment.number].will_read(some)
         for number in types.tolist():
             segment, own = self._segments.of_type(number)
             rows, counts = self._units[segment.number].of(own)

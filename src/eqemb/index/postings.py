@@ -10,7 +10,7 @@ text without loading the other texts; `KeyedPostings` are postings looked up by 
 """
 
 import mmap
-import os
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -20,10 +20,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqemb.formula.shapes import key
-from eqemb.storage.array_file import open_npy
+from eqemb.storage.array_file import allocate, open_npy
+from eqemb.storage.mapped import ScatteredFolder, read_scattered, will_read, will_read_all
 
 _MAX_KNOWN = 1 << 15  # texts of a list that are kept in memory
 BATCH = 2_000_000  # postings sorted at a time
+#: Keys of a block, which fill a page, and the blocks from which an index is searched by blocks.
+BLOCK_KEYS, _LEAST_BLOCKS = 512, 1024
+#: Up to so many keys are looked up one by one.
+_FEW_KEYS = 8
 
 Array = NDArray[Any]
 
@@ -32,17 +37,19 @@ _TYPES: dict[str, type[np.generic]] = {"rows": np.int32, "owners": np.int32, "we
 
 
 def load_array(folder: Path, name: str) -> Array:
-    """Return an array of an index, memory-mapped."""
+    """Return an array of an index, memory-mapped; of a `ScatteredFolder`, page by page."""
     # as a plain array: slicing a NumPy memmap costs ten times as much
-    return np.asarray(open_npy(folder / f"{name}.npy"))
+    found = np.asarray(open_npy(folder / f"{name}.npy"))
+    if isinstance(folder, ScatteredFolder):
+        read_scattered(found)
+    return found
 
 
 def create_array(path: Path, dtype: Any, shape: tuple[int, ...]) -> "np.memmap[Any, Any]":
     """Create an array on disk to be filled; a full disk fails here instead of crashing later."""
     made: np.memmap[Any, Any] = np.lib.format.open_memmap(path, "w+", dtype=dtype, shape=shape)
-    if hasattr(os, "posix_fallocate"):
-        with path.open("r+b") as file:
-            os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
+    with path.open("r+b") as file:
+        allocate(file, made.offset, path.stat().st_size)
     return made
 
 
@@ -85,6 +92,7 @@ class Keys:
     def __init__(self, folder: Path, name: str) -> None:
         self._keys = load_array(folder, f"{name}.keys")
         self._rows = load_array(folder, f"{name}.rows")
+        self._is_scattered = isinstance(folder, ScatteredFolder)
 
     @staticmethod
     def write(folder: Path, name: str, keys: Array, rows: Array | None = None) -> None:
@@ -103,19 +111,24 @@ class Keys:
     def find_key(self, number: int) -> int:
         """Return the first row of a key, -1 where it has none."""
         wanted = np.uint64(number)
-        at = int(self._keys.searchsorted(wanted))
+        at = self._place(wanted)
         return int(self._rows[at]) if at < len(self._keys) and self._keys[at] == wanted else -1
 
     def find_all(self, keys: Array) -> Array:
         """Return the first row of each key, -1 where it has none."""
         if not len(self._keys):
             return np.full(len(keys), -1, np.int64)
-        places = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
-        found: Array = np.where(self._keys[places] == keys, self._rows[places], -1)
+        places = np.minimum(self._places(keys), len(self._keys) - 1)
+        have = self._keys[places] == keys
+        if len(keys) > _FEW_KEYS:
+            will_read(self._rows, places[have])
+        found = np.full(len(keys), -1, np.int64)
+        found[have] = self._rows[places[have]]
         return found
 
     def by_row(self) -> Array:
         """Return the key of each row, where the rows are the positions of the keys."""
+        will_read_all(self._keys, self._rows)
         found = np.empty_like(self._keys)
         found[self._rows] = self._keys
         return found
@@ -123,13 +136,59 @@ class Keys:
     def rows(self, number: int) -> Array:
         """Return all rows of a key."""
         wanted = np.uint64(number)
-        start, stop = (np.searchsorted(self._keys, wanted, side) for side in ("left", "right"))
+        start = stop = self._place(wanted)
+        more = BLOCK_KEYS
+        while more == BLOCK_KEYS:  # not from all the rest, which would read from the whole index
+            more = int(self._keys[stop : stop + BLOCK_KEYS].searchsorted(wanted, "right"))
+            stop += more
         found: Array = self._rows[start:stop]
         return found
+
+    # ------------------------------------------------------------ where a key is
+
+    @cached_property
+    def _tops(self) -> Array | None:
+        """The first key of each block of a large index, so that a search reads one block."""
+        if not self._is_scattered or len(self._keys) < _LEAST_BLOCKS * BLOCK_KEYS:
+            return None
+        will_read_all(self._keys)
+        return self._keys[::BLOCK_KEYS].copy()
+
+    def _place(self, key: "np.uint64") -> int:
+        """Return the place of a key, or where it would be."""
+        if self._tops is None:
+            return int(self._keys.searchsorted(key))
+        first = int(_block(self._tops, key))
+        return first + int(self._keys[first : first + BLOCK_KEYS].searchsorted(key))
+
+    def _places(self, keys: Array) -> Array:
+        """Return the place of each key, or where it would be."""
+        if self._tops is None:
+            found: Array = self._keys.searchsorted(keys)
+            return found
+        if len(keys) <= _FEW_KEYS:
+            return np.array([self._place(each) for each in keys], np.int64)
+        low: Array = _block(self._tops, keys)
+        high = np.minimum(low + BLOCK_KEYS, len(self._keys))
+        will_read(self._keys, low, high)
+        while (low < high).any():
+            middle = np.minimum((low + high) // 2, len(self._keys) - 1)
+            is_less = (self._keys[middle] < keys) & (low < high)
+            low = np.where(is_less, middle + 1, low)
+            high = np.where(is_less, high, np.minimum(middle, high))
+        return low
+
+    def will_find(self, keys: Array) -> None:
+        """Start to read what a lookup of keys needs."""
+        if self._tops is not None:
+            low = _block(self._tops, keys)
+            will_read(self._keys, low, np.minimum(low + BLOCK_KEYS, len(self._keys)))
 
     def rows_of_any(self, keys: Array) -> list[int]:
         """Return all rows of several keys, those of one key after those of another."""
         # a method of the array, and lists: these are a few keys with a row or two each
+        if self._tops is not None:
+            return [row for number in keys.tolist() for row in self.rows(number).tolist()]
         starts = self._keys.searchsorted(keys).tolist()
         stops = self._keys.searchsorted(keys, "right").tolist()
         found: list[int] = []
@@ -137,6 +196,11 @@ class Keys:
             if start < stop:
                 found += self._rows[start:stop].tolist()
         return found
+
+
+def _block(tops: Array, key: Any) -> Any:
+    """Return where the block begins that ends with the place of a key, or of each key."""
+    return np.maximum(tops.searchsorted(key) - 1, 0) * BLOCK_KEYS
 
 
 def hash_texts(texts: Iterable[str]) -> Array:
@@ -215,6 +279,13 @@ class Postings:
         part = slice(self.pointers[row], self.pointers[row + 1])
         return self.owners[part], self.weights[part]
 
+    def will_read(self, rows: Array, *, weights: bool = True) -> None:
+        """Start to read the owners of rows and, if wanted, their weights."""
+        starts, stops = self.pointers[rows], self.pointers[rows + 1]
+        will_read(self.owners, starts, stops)
+        if weights:
+            will_read(self.weights, starts, stops)
+
     def weight(self, row: int, owner: int) -> float:
         """Return the weight of a row for one owner; 0 where the owner does not have it."""
         owners, weights = self.of(row)
@@ -241,6 +312,13 @@ class ForwardIndex:
         self._pointers, self._rows, self._weights = (
             load_array(folder, f"{name}.profiles{part}") for part in ("", ".rows", ".weights")
         )
+
+    def will_read(self, owners: Array) -> None:
+        """Start to read what `of` returns of several owners."""
+        will_read(self._pointers, owners, owners + 2)
+        starts, stops = self._pointers[owners], self._pointers[owners + 1]
+        will_read(self._rows, starts, stops)
+        will_read(self._weights, starts, stops)
 
     def of(self, owner: int) -> tuple[Array, Array]:
         """Return the rows of an owner and their weights."""
@@ -284,6 +362,12 @@ class PostingsWriter:
         self._files: dict[str, BinaryIO] = {
             part: (folder / f"{name}.{part}.part").open("wb") for part in ("rows", *self._parts)
         }
+
+    def add_owner(self, rows: Sequence[int], owner: int, weights: Iterable[float]) -> None:
+        """Add a batch of one owner: a third of the time of `add` for a few rows."""
+        values = (rows, [owner] * len(rows), weights)
+        for part, code, some in zip(("rows", *self._parts), "iif", values, strict=True):
+            self._files[part].write(array(code, some).tobytes())
 
     def add(self, rows: Array, owners: Array, *weights: Array) -> None:
         """Add a batch; owners ascend from batch to batch, weights only if `weighted`."""
@@ -348,9 +432,9 @@ class KeyedPostingsWriter:
 
     def add(self, owner: int, counts: Mapping[str, int]) -> None:
         """Add the texts of an owner with their counts; owners ascend."""
-        rows = [self._rows.setdefault(text, len(self._rows)) for text in counts]
-        weights = np.fromiter(counts.values(), np.int32, len(counts))
-        self._postings.add(np.array(rows, np.int32), np.full(len(rows), owner), weights)
+        known = self._rows
+        rows = [known.setdefault(text, len(known)) for text in counts]
+        self._postings.add_owner(rows, owner, counts.values())
 
     def write(self, owners: int | None = None) -> None:
         """Write postings and keys; given `owners`, also a forward index of as many."""

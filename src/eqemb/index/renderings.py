@@ -16,7 +16,7 @@ import re
 import zlib
 from array import array
 from collections.abc import Iterator
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO
@@ -57,12 +57,16 @@ _DICTIONARY = (
 
 def render(kind: str, latex: str) -> str:
     """Return the rendering of a formula."""
-    made = layout(latex)
+    made = _layout(latex)
     return (
         made.to_text()
         if kind == UNICODE_TEXT
         else page_mathml(made.to_mathml(display=kind == DISPLAY_MATHML))
     )
+
+
+#: A display is rendered twice in a row.
+_layout = lru_cache(maxsize=1)(layout)
 
 
 @cache

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from eqemb.storage.mapped import will_read
+
 Array = NDArray[Any]
 
 
@@ -71,4 +73,5 @@ class Scope:
         own = self.rows[low:high] - first
         at = owners.searchsorted(own.astype(owners.dtype))
         there = np.flatnonzero(owners[at] == own)
+        will_read(impacts, at[there])
         return there + low, impacts[at[there]]

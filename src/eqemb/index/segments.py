@@ -7,7 +7,7 @@ has several, and `keys` tell that they are one.
 """
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -19,6 +19,7 @@ from eqemb.index.postings import Array, Keys, load_array
 from eqemb.library.database import Records
 from eqemb.library.generations import OpenLibrary
 from eqemb.library.segments import Segment, segment_folder
+from eqemb.storage.mapped import ScatteredFolder, read_scattered, will_read, will_read_all
 
 #: Equations from which a library is large: a query then scores a selection of them (`candidates`).
 #: At 1,000,740 equations an answer takes 188 ms of CPU time for words and 80 for a formula if all
@@ -127,6 +128,11 @@ class IndexSegment:
             found = found[self.live[found]]
         return found + self.first_equation
 
+    def will_read_equations(self, types: Array) -> None:
+        """Start to read the equations of types."""
+        will_read(self._type_pointers, types, types + 2)
+        will_read(self._type_equations, self._type_pointers[types], self._type_pointers[types + 1])
+
     @cached_property
     def _type_pointers(self) -> Array:
         return load_array(self.folder, "types.pointers")
@@ -192,8 +198,17 @@ class IndexSegments(Sequence[IndexSegment]):
         self.equation_count, self.type_count = equations, types
         self.is_large = equations >= LARGE_FROM
         """Whether a query scores a selection of the equations instead of all."""
+        if self.is_large:
+            for part in self._parts:
+                part.folder = self.queried(part.folder)
+                read_scattered(part.equations)
+                read_scattered(part.type_keys)
         self._equation_starts = [part.first_equation for part in self._parts]
         self._type_starts = [part.first_type for part in self._parts]
+
+    def queried(self, folder: Path) -> Path:
+        """Return a folder of arrays, to be read as queries to a library of this size read them."""
+        return ScatteredFolder(folder) if self.is_large else folder
 
     def __len__(self) -> int:
         return len(self._parts)
@@ -237,7 +252,7 @@ class IndexSegments(Sequence[IndexSegment]):
     @cached_property
     def articles(self) -> Array:
         """The id of each equation's article."""
-        return self._joined([part.equations[:, 0] + part.first_article for part in self._parts])
+        return self._joined(lambda part: part.equations[:, 0] + part.first_article)
 
     def article_size(self, equation: int) -> int:
         """Return the number of equations of an equation's article."""
@@ -247,11 +262,12 @@ class IndexSegments(Sequence[IndexSegment]):
     @cached_property
     def types(self) -> Array:
         """The type of each equation."""
-        return self._joined([part.types + part.first_type for part in self._parts])
+        return self._joined(lambda part: part.types + part.first_type)
 
-    @staticmethod
-    def _joined(parts: list[Array]) -> Array:
-        found: Array = np.concatenate([np.empty(0, np.int32), *parts])
+    def _joined(self, column: Callable[[IndexSegment], Array]) -> Array:
+        """Return a column of the tables of all segments."""
+        will_read_all(*(part.equations for part in self._parts))
+        found: Array = np.concatenate([np.empty(0, np.int32), *map(column, self._parts)])
         return found
 
     @cached_property
@@ -266,6 +282,7 @@ class IndexSegments(Sequence[IndexSegment]):
     def type_keys(self) -> Array:
         """The key of each type: equal for a type that several segments have."""
         parts = [part.type_keys for part in self._parts]
+        will_read_all(*parts)
         found: Array = np.concatenate([np.empty(0, np.uint64), *parts])
         return found
 
@@ -295,6 +312,18 @@ class IndexSegments(Sequence[IndexSegment]):
         found = [(part, part.find_type(number)) for part in self._parts]
         parts = [part.equations_of(kind) for part, kind in found if kind >= 0]
         return parts[0] if len(parts) == 1 else self._sorted(parts)
+
+    def of_each(self, types: Array) -> Iterator[tuple[IndexSegment, Array]]:
+        """Yield each segment with those of the types that it has, as numbered there."""
+        for part in self._parts:
+            own = types - part.first_type
+            yield part, own[(own >= 0) & (own < len(part.type_keys))]
+
+    def will_read_equations(self, types: Array) -> None:
+        """Start to read the equations of types."""
+        if self.is_large:
+            for part, own in self.of_each(types):
+                part.will_read_equations(own)
 
     def equations_of(self, types: Sequence[int]) -> Array:
         """Return the equations of types, in order."""

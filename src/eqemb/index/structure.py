@@ -20,6 +20,7 @@ the keys of types, so that segments do not affect answers. NumPy only.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -64,6 +65,7 @@ from eqemb.index.postings import (
 )
 from eqemb.index.segments import IndexSegment, IndexSegments
 from eqemb.index.shared_pairs import shared_pairs
+from eqemb.storage.mapped import will_read_all
 
 #: Equations whose units and shapes a query may read: units that nearly all have tell little.
 MAX_EQUATIONS = 2_000_000
@@ -325,6 +327,8 @@ class StructureIndex:
         if self.normal is not None and normal is not None:
             again = np.sort(self.normal.renamed(normal.form))
         features: list[list[WantedFeature]] = [[] for _ in self.segments]
+        read = (part.of(row) for each in lookups for _, row, part in self._rows(each))
+        will_read_all(*chain.from_iterable(read))
         for lookup in lookups:
             for segment, row, part in self._rows(lookup):
                 feature = (*part.of(row), lookup.wanted, np.float32(lookup.weight))

@@ -40,8 +40,9 @@ def index_structure(records: Records, folder: Path) -> None:
     near: list[list[int]] = []
     for number, canonical, blob in records.types():
         made = read_canonical(canonical)
-        found, counts = np.unique(np.frombuffer(blob, np.int32), return_counts=True)
-        units.add(found, np.full(len(found), number), counts)
+        counts = Counter(array("i", blob))
+        found = sorted(counts)
+        units.add_owner(found, number, [counts[unit] for unit in found])
         parts = shapes(made)
         keys.add(number, {"\t".join(shape): n for shape, n in parts.items()})
         symbols.add(number, Counter(bare_tag(node.tag) for node in made.nodes()))
@@ -51,7 +52,7 @@ def index_structure(records: Records, folder: Path) -> None:
         normal.add(made)
         types.append(key(canonical))
         forms.append(key(form(made)))
-        own.append(families.family_keys(made))
+        own.append(families.family_keys(made, forms[-1]))
         near.append(families.near_keys(made, parts))
     units.write(records.unit_count())
     Keys.write(folder, "units", hash_texts(records.unit_names()))

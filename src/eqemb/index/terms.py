@@ -11,6 +11,7 @@ import numpy as np
 from eqemb.index.postings import Array
 from eqemb.index.scope import Scope, SegmentMatches
 from eqemb.index.text import BM25_K1
+from eqemb.storage.mapped import will_read_all
 
 #: Consecutive stems.
 Phrase = tuple[str, ...]
@@ -88,5 +89,7 @@ def _count_owners(parts: Sequence[SegmentMatches]) -> int:
     rest = np.unique(np.concatenate([np.empty(0, np.int32), *others]))
     if not len(largest):
         return len(rest)
+    rest = rest.astype(largest.dtype)  # else the largest would be converted
+    will_read_all(largest)
     at = np.minimum(np.searchsorted(largest, rest), len(largest) - 1)
     return len(largest) + int(np.count_nonzero(largest[at] != rest))

@@ -62,6 +62,7 @@ def index_text(records: Records, folder: Path, fields: Iterable[str] = FIELDS) -
     positions = PostingsWriter(folder, "positions", weighted=False)
     extra = PostingsWriter(folder, "fields", weighted=False)
     weights = {name: FIELDS[name] for name in fields}
+    of_field = np.array(list(weights.values()), np.float64)
     text, places = ArrayWriter(folder / "tokens.npy", np.int32), [np.empty((0, 3), np.int64)]
     first = start = articles = 0
     for title, prose, equations in articles_with_equations(records):
@@ -85,11 +86,12 @@ def index_text(records: Records, folder: Path, fields: Iterable[str] = FIELDS) -
             part = slice(low, low + _EQUATIONS_AT_ONCE)
             rows, owners, values = context_stems(stems, at[part])
             lengths = np.bincount(owners[0], values[0], minlength=len(at[part]))
-            for owner, found in enumerate(by_field[part]):
-                for name, weight in weights.items():
-                    rows.append(vocabulary.stems(found[name]))
-                    owners.append(np.full(len(found[name]), owner))
-                    values.append(np.full(len(found[name]), weight))
+            some = [found[name] for found in by_field[part] for name in weights]
+            sizes = np.array([len(ids) for ids in some], np.int64)
+            sizes = sizes.reshape(len(by_field[part]), len(weights))
+            rows.append(vocabulary.stems(np.concatenate([np.empty(0, np.int32), *some])))
+            owners.append(np.repeat(np.arange(len(sizes)), sizes.sum(axis=1)))
+            values.append(np.repeat(np.tile(of_field, len(sizes)), sizes.ravel()))
             row, owner_of, impact = _impacts(rows, owners, values, lengths)
             postings.add(row, owner_of + first + low, impact)
         first, start = first + len(at), end
@@ -101,8 +103,8 @@ def index_text(records: Records, folder: Path, fields: Iterable[str] = FIELDS) -
     extra.write(articles)
 
 
-class _Vocabulary:
-    """Words and their stems, with ids in order of first occurrence."""
+class _Vocabulary(dict[str, int]):
+    """Words and their stems, with ids in order of first occurrence; a key is a word as written."""
 
     def __init__(self) -> None:
         self._words: dict[str, int] = {}
@@ -111,13 +113,14 @@ class _Vocabulary:
 
     def ids(self, words: Iterable[str]) -> Array:
         """Return the ids of words, adding new ones."""
-        found = []
-        for word in map(str.lower, words):
-            row = self._words.setdefault(word, len(self._words))
-            if row == len(self._stem_of):
-                self._stem_of.append(self._stems.setdefault(stem(word), len(self._stems)))
-            found.append(row)
-        return np.array(found, np.int32)
+        return np.array(list(map(self.__getitem__, words)), np.int32)
+
+    def __missing__(self, written: str) -> int:
+        word = written.lower()
+        row = self[written] = self._words.setdefault(word, len(self._words))
+        if row == len(self._stem_of):
+            self._stem_of.append(self._stems.setdefault(stem(word), len(self._stems)))
+        return row
 
     def stems(self, ids: Array) -> Array:
         """Return the stem ids of word ids."""

@@ -25,6 +25,7 @@ from eqemb.index.stemming import STOP_STEMS, stem
 from eqemb.index.terms import Phrase, Term, WordForms
 from eqemb.index.text import BM25_K1
 from eqemb.index.text_segment import MIN_SPELLING_RATIO, TextSegment
+from eqemb.storage.mapped import will_read_all
 
 #: How much an acronym counts for the words that it stands for. Words near more equations than this
 #: share of all are not acronyms.
@@ -251,6 +252,10 @@ class TextIndex:
         """Return the score of every equation for weighted terms; 1 is the limit."""
         scope = scope or self._all()
         total = np.zeros(len(scope), np.float32)
+        terms = list(terms)
+        if scope.rows is not None:
+            ways = chain.from_iterable(chain.from_iterable(term.ways) for term in terms)
+            will_read_all(*(part.owners for part in ways))
         for term in terms:
             for places, impacts in term.find(scope):
                 np.add.at(total, places, np.float32(term.weight / (BM25_K1 + 1)) * impacts)
@@ -384,6 +389,9 @@ class TextIndex:
             groups = self._segments.articles[list(equations)].tolist()
         every, group_of = np.unique(groups, return_inverse=True)
         keys, weights = [], []
+        for part in self.parts:
+            rows = np.asarray(equations) - part.segment.first_equation
+            part.forward.will_read(rows[(rows >= 0) & (rows < len(part.segment))])
         for equation in equations:
             part, own = self._locate(equation)
             rows, impacts = part.forward.of(own)

@@ -4,7 +4,7 @@
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqemb.corpus.vocabulary import STOP_WORDS
-from eqemb.index.acronyms import COMPOUND
+from eqemb.index.acronym_table import AcronymTable
+from eqemb.index.acronyms import COMPOUND, DefinedAcronym
 from eqemb.index.postings import (
     Array,
     ForwardIndex,
@@ -25,9 +26,11 @@ from eqemb.index.postings import (
 )
 from eqemb.index.segments import IndexSegment
 from eqemb.index.text import CONTEXT_REACH
+from eqemb.storage.mapped import ScatteredFolder, will_read, will_read_all
 
 #: Similarity of words that are suggested for a misspelling.
 MIN_SPELLING_RATIO = 0.75
+_MOST_POSITIONS = 1024  # that are read for one position of the text: as many as a page has
 _MAX_INITIALS = 64  # first letters whose words are kept apart
 
 Mask = NDArray[np.bool_]
@@ -125,17 +128,20 @@ class TextSegment:
         if min(rows) < 0:
             return np.empty(0, np.int64), np.empty(0, np.float32)
         equations, least = self._least_impacts(rows, equations)
+        will_read(self.places, equations)
         low, place, high = self.places[equations].T
         pointers, positions = self._positions
         rarest = min(rows, key=lambda row: int(pointers[row + 1] - pointers[row]))
         shift = rows.index(rarest)
         own = positions[pointers[rarest] : pointers[rarest + 1]]
+        will_read_all(own)
         # where the phrase may begin
         first = np.searchsorted(own, np.maximum(low, place - CONTEXT_REACH) + shift)
         ends = np.minimum(high, place + CONTEXT_REACH) - len(rows) + 1
         sizes = np.maximum(np.searchsorted(own, ends + shift) - first, 0)
         owner = np.repeat(np.arange(len(sizes)), sizes)
         at = own[expand_ranges(first, sizes)] - shift
+        will_read(self.tokens, at, at + len(rows))
         for step, row in enumerate(rows):
             here = self.stem_of[self.tokens[at + step]] == row
             at, owner = at[here], owner[here]
@@ -147,17 +153,38 @@ class TextSegment:
         least = np.full(len(equations), np.inf, np.float32)
         for row in rows:
             owners, weights = self.postings(row)
-            at = np.minimum(np.searchsorted(owners, equations), max(len(owners) - 1, 0))
+            wanted = equations.astype(owners.dtype)  # else the owners would be converted
+            at = np.minimum(np.searchsorted(owners, wanted), max(len(owners) - 1, 0))
             have = owners[at] == equations if len(owners) else np.zeros(len(equations), bool)
             equations, at = equations[have], at[have]
+            will_read(weights, at)
             least = np.minimum(least[have], weights[at])
         return equations, least
+
+    def acronym(self, row: int) -> Iterable[DefinedAcronym] | None:
+        """Return what articles say that a stem stands for; None where there is no table."""
+        if self._acronyms is None:
+            return None
+        found = self._acronyms.of(row)
+        if self.segment.live is None:
+            return found
+        live = self.segment.live[self._first_equations]
+        return (each for each in found if live[each.article])
+
+    @cached_property
+    def _acronyms(self) -> AcronymTable | None:
+        return AcronymTable(self.folder) if AcronymTable.exists(self.folder) else None
+
+    @cached_property
+    def _first_equations(self) -> Array:
+        """The first equation of each article that has equations."""
+        found = np.flatnonzero(np.r_[True, np.diff(self.segment.equations[:, 0]) != 0])
+        return found[: len(self.segment.equations)]
 
     @cached_property
     def article_bounds(self) -> Array:
         """The bounds of each article that is not removed among the positions, in order."""
-        first = np.flatnonzero(np.r_[True, np.diff(self.segment.equations[:, 0]) != 0])
-        first = first[: len(self.segment.equations)]
+        first = self._first_equations
         if self.segment.live is not None:
             first = first[self.segment.live[first]]
         found: Array = self.places[first][:, [0, 2]]
@@ -194,7 +221,7 @@ class TextSegment:
         at = positions[pointers[rarest] : pointers[rarest + 1]] - phrase.index(rarest)
         at = at[(at >= 0) & (at + len(phrase) <= len(self.tokens))]
         for step, row in enumerate(phrase):
-            at = at[self.stem_of[self.tokens[at + step]] == row]
+            at = at[self._have_stem(at + step, row)]
         low, place, high = self.places.T
         # The equations of its article with the whole phrase in reach: the first, and the one after
         # the last. Both ascend as `places` do.
@@ -207,6 +234,18 @@ class TextSegment:
             np.searchsorted(place, at + CONTEXT_REACH, "right"), np.searchsorted(low, at, "right")
         )
         return np.unique(expand_ranges(first, np.maximum(after - first, 0)))
+
+    def _have_stem(self, at: Array, row: int) -> Mask:
+        """Return which positions, in order, have a stem."""
+        own = self.positions(row)
+        if not isinstance(self.folder, ScatteredFolder) or len(own) > _MOST_POSITIONS * len(at):
+            will_read(self.tokens, at)
+            found: Mask = self.stem_of[self.tokens[at]] == row
+            return found
+        # the positions of the stem are fewer pages than those of the text
+        will_read_all(own)
+        place = np.minimum(own.searchsorted(at.astype(own.dtype)), max(len(own) - 1, 0))
+        return own[place] == at if len(own) else np.zeros(len(at), bool)
 
     def spelt_like(self, word: str) -> dict[str, int]:
         """Return words of about this length with the same first letter, and most of its letters.

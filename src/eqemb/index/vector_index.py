@@ -13,6 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqemb.index.postings import top_k
+from eqemb.storage.mapped import will_read, will_read_all
+
+#: Rows that are multiplied at a time; the next ones are read meanwhile.
+_SCANNED_ROWS = 1 << 15
 
 Floats = NDArray[np.float32]
 Mask = NDArray[np.bool_]
@@ -60,6 +64,9 @@ class VectorIndex:
         ends = np.searchsorted(wanted[order], self._starts)
         for place in np.flatnonzero(np.diff(ends)).tolist():
             here = order[ends[place] : ends[place + 1]]
+            will_read(self.parts[place], wanted[here] - self._starts[place])
+        for place in np.flatnonzero(np.diff(ends)).tolist():
+            here = order[ends[place] : ends[place + 1]]
             found[here] = self.parts[place][wanted[here] - self._starts[place]]
         return found
 
@@ -71,7 +78,16 @@ class VectorIndex:
         """
         parts = zip(self._starts.tolist(), self.parts, strict=False)
         rest = [part[max(0, start - first) :] for first, part in parts]
-        return np.concatenate([np.einsum("ij,j->i", part, vector) for part in rest])
+        blocks = [
+            part[at : at + _SCANNED_ROWS]
+            for part in rest
+            for at in range(0, len(part) or 1, _SCANNED_ROWS)
+        ]
+        found = []
+        for block, after in zip(blocks, [*blocks[1:], blocks[0][:0]], strict=True):
+            will_read_all(after)
+            found.append(np.einsum("ij,j->i", block, vector))
+        return np.concatenate(found)
 
     def scores_of(self, rows: NDArray[Any], vector: NDArray[Any]) -> Floats:
         """Return the cosines of some rows with a vector, as `scores` has them."""

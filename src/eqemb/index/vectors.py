@@ -39,7 +39,7 @@ from eqemb.index.text_index import TextIndex
 from eqemb.index.text_segment import TextSegment
 from eqemb.index.vector_index import Mask, VectorIndex, normalise
 from eqemb.library.database import Records
-from eqemb.library.generations import APPROXIMATE
+from eqemb.library.integrity import APPROXIMATE
 from eqemb.models.embeddings import Embeddings
 from eqemb.models.pooling import UnitVectors
 from eqemb.storage.array_file import open_npy, release
@@ -308,7 +308,7 @@ class VectorSpace:
     """The vectors of an index, opened for reading: words, units, contexts and types."""
 
     def __init__(self, segments: IndexSegments, folder: Path) -> None:
-        self._segments, self._folder = segments, folder
+        self._segments, self._folder = segments, segments.queried(folder)
         self._words = _WordVectors(folder)
 
     @cached_property

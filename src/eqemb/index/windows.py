@@ -99,6 +99,15 @@ class PostingWindows:
         )
         return pointers, levels, starts, most
 
+    def arrays(self, owners: Array, weights: Array, row: int = -1) -> list[Array]:
+        """Return what `of` reads."""
+        if row < 0 or not self._has_files:
+            return [owners, weights]
+        pointers, levels, starts, most = self._files
+        place = int(self._rows.searchsorted(np.int32(row)))
+        own = slice(place, place + 1)
+        return [owners, levels[pointers[row] : pointers[row + 1]], starts[own], most[own]]
+
     def of(self, owners: Array, weights: Array, row: int = -1) -> WindowedPostings:
         """Return postings with their windows; `row` is their row, -1 if they are no whole row."""
         if row < 0 or not self._has_files:
@@ -106,7 +115,7 @@ class PostingWindows:
             return _find(owners, to_levels(weights, self._largest), self.count)
         pointers, levels, starts, most = self._files
         own = levels[pointers[row] : pointers[row + 1]]
-        place = int(self._rows.searchsorted(row))
+        place = int(self._rows.searchsorted(np.int32(row)))
         if place < len(self._rows) and self._rows[place] == row:
             return WindowedPostings(owners, own, starts[place].astype(np.int64), most[place])
         return _find(owners, own, self.count)

@@ -52,25 +52,32 @@ def bag_owners(near: Near, low: int, high: int, owners: Positions) -> None:
 
 
 @kernel
-def _bag_context(
-    alpha: Floats, text: TextArrays, near: Near, half: int, place: int, local: Positions,
-    pooled: Floats, out: Floats,
+def _bag_contexts(
+    alpha: Floats, text: TextArrays, near: Near, half: int, span: tuple[int, int],
+    local: Positions, pooled: Floats, target: Ids, context: Floats,
 ) -> None:  # fmt: skip
-    """Changes `out` to the sum of the words around a near position and of the equations near it."""
-    position = near.positions[place]
-    article = article_of(text.starts, position)
-    left = max(text.starts[article], position - half)
-    right = min(text.starts[article + 1], position + half + 1)
-    out[:] = 0.0
-    for other in range(left, right):
-        if other != position:
-            word = text.tokens[other]
-            for k in range(len(out)):
-                out[k] += alpha[word, k]
-    for at in range(near.starts[place], near.starts[place + 1]):
-        t = local[near.types[at]]
-        for k in range(len(out)):
-            out[k] += pooled[t, k]
+    """Changes `target` and `context` of a span of near positions.
+
+    A context is the sum of the words around a position and of the equations near it.
+    """
+    K, article = context.shape[1], -1
+    for place in range(span[0], span[1]):
+        position, out = near.positions[place], context[place - span[0]]
+        if article < 0 or not text.starts[article] <= position < text.starts[article + 1]:
+            article = article_of(text.starts, position)  # positions ascend: hardly ever
+        target[place - span[0]] = text.tokens[position]
+        left = max(text.starts[article], position - half)
+        right = min(text.starts[article + 1], position + half + 1)
+        out[:] = 0.0
+        for other in range(left, right):
+            if other != position:
+                word = text.tokens[other]
+                for k in range(K):
+                    out[k] += alpha[word, k]
+        for at in range(near.starts[place], near.starts[place + 1]):
+            t = local[near.types[at]]
+            for k in range(K):
+                out[k] += pooled[t, k]
 
 
 @kernel
@@ -88,9 +95,9 @@ def bags_forward(
     for left in range(low, high, size):
         right = min(left + size, high)
         block = (left - start) // size
-        for i in range(right - left):
-            target[i] = text.tokens[near.positions[left + i]]
-            _bag_context(words.alpha, text, near, rule.half, left + i, local, pooled, context[i])
+        _bag_contexts(
+            words.alpha, text, near, rule.half, (left, right), local, pooled, target, context
+        )
         inner = context[: right - left]
         losses[block] = score_block(
             words.rho, target[: right - left], zeros[block], inner, rule.zero_weight, b

@@ -182,6 +182,8 @@ class _WordBatches:
 
 def _shares(groups: loops.Groups, touched: int, threads: int) -> list[Span]:
     """Ranges of touched rows of about the same cost."""
+    if threads == 1:
+        return [(0, touched)]
     return _even(groups.starts[: touched + 1] + 4 * np.arange(touched + 1), threads)
 
 
@@ -238,6 +240,7 @@ class _BagBatches:
         self.local = np.empty(len(near.scale), np.int64)
         self.tally = np.zeros(max(len(near.scale), len(rows.vectors)), np.int64)
         self.kept = np.zeros((0, self.K), np.float32)
+        self.bag_sizes = np.diff(near.bag_starts)
 
     def _group(self, ids: NDArray[np.int32]) -> tuple[loops.Groups, int]:
         """Entries grouped by row."""
@@ -281,7 +284,7 @@ class _BagBatches:
             bag_loops.bag_gradients(near, types, (first, last), owners, self.by_context, by_type)
 
         self.team.each(_shares(types, touched, self.team.threads), gather)
-        sizes = np.diff(near.bag_starts)[types.rows[:touched]]
+        sizes = self.bag_sizes[types.rows[:touched]]
         ids, sources = np.empty(sizes.sum(), np.int32), np.empty(sizes.sum(), np.int64)
         bag_loops.bag_entries(near, types, touched, ids, sources)
         groups, count = self._group(ids)

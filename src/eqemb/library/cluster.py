@@ -147,7 +147,7 @@ class SegmentJob:
     def _read(self, folder: Path) -> ReadCounts:
         """Read the sources one at a time, by a process with limits, and note how far it is."""
         note, reading = _Note(folder), self.reading
-        workers = LocalProcesses(reading.limits, reading.worker_limits, jobs=1)
+        workers = LocalProcesses(reading.limits, reading.worker_limits, 1, reading.folders)
         records = Records(folder / "records.sqlite", write=True, resumable=False)
         with (
             contextlib.closing(records),
@@ -338,7 +338,8 @@ def _result(cluster: Cluster, handle: Any, attempt: _Attempt) -> Made | None:
 
 
 def _absolute(found: Found) -> Found:
-    """Return a source whose path does not depend on the current folder."""
+    """Return a source whose paths do not depend on the current folder."""
     if not found.path or is_remote(found.path):
         return found
-    return replace(found, path=str(Path(found.path).absolute()))
+    top = found.top and str(Path(found.top).absolute())
+    return replace(found, path=str(Path(found.path).absolute()), top=top)

@@ -91,6 +91,11 @@ class Comparison:
         self._blind: list[str] = []
         self._new_names: dict[str, str] = {}
 
+    @property
+    def paths(self) -> list[Path]:
+        """The files and folders that are looked at."""
+        return [place.path for place in self._places]
+
     # ------------------------------------------------------------ as `KnownArticles`
 
     def has_article(self, name: str) -> bool:

@@ -35,13 +35,17 @@ class ProcessCompleter:
         """Begin to complete the segment in a folder; wait if enough others are running."""
         while len(self._running) >= self._processes:
             self._take(self._running.pop(0))
-        process = subprocess.Popen(  # noqa: S603 - our own program
-            python_command("eqemb.library.completion"),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=python_environment(),
-            start_new_session=True,  # Ctrl-C is handled by the parent
-        )
+        try:
+            process = subprocess.Popen(  # noqa: S603 - our own program
+                python_command("eqemb.library.completion"),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env=python_environment(),
+                start_new_session=True,  # Ctrl-C is handled by the parent
+            )
+        except OSError:  # too many processes, or too little memory
+            self._done.append((number, folder, complete_segment(folder, self._indexer)))
+            return
         self._running.append(_Running(number, folder, process))
         with contextlib.suppress(OSError):  # it died: `_take` notices
             send(_pipe(process.stdin), (folder, self._indexer))

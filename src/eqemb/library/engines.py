@@ -107,12 +107,8 @@ class LocalEngine:
 
     def read(self, tasks: Iterator[Found], writer: SegmentWriter, meter: ProgressMeter) -> None:
         """Write records as they arrive, and commit about once a second."""
-        limits, worker_limits, jobs = (
-            self._reading.limits,
-            self._reading.worker_limits,
-            self._reading.jobs,
-        )
-        workers = executor.make_executor(limits, worker_limits, jobs)
+        how = self._reading
+        workers = executor.make_executor(how.limits, how.worker_limits, how.jobs, how.folders)
         committed, counts = time.monotonic(), ReadCounts()
         with contextlib.closing(workers.map(tasks)) as results:
             for record in results:

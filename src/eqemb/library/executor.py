@@ -6,29 +6,38 @@ or memory limit, is recorded as skipped, and the worker is replaced.
 """
 
 import contextlib
+import logging
 import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol, Self
 
 from eqemb.checks import check_integer, check_number
-from eqemb.errors import EqembError
+from eqemb.errors import EqembError, SourceError
 from eqemb.library.rows import Record
 from eqemb.library.worker import skip
 from eqemb.sources import Found, Limits
+from eqemb.sources.fetching import fetched
+from eqemb.sources.remote import is_remote
+from eqemb.storage.memory import available_memory
 from eqemb.storage.messages import receive, send
 from eqemb.storage.process import python_command, python_environment
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerLimits:
-    """Limits for papers that the step budgets of the reader did not stop."""
+    """Limits for papers that the reader's own limits, which count work, did not stop.
 
-    seconds: float = 180.0
+    Only these depend on the machine, so they are generous: a library should not.
+    """
+
+    seconds: float = 600.0
     memory: int = 6 << 30
-    """Bytes of a worker process."""
+    """Bytes of a worker process, at most: it may take its share of the machine's free memory."""
 
     def __post_init__(self) -> None:
         check_number("seconds", self.seconds, above=True)
@@ -42,6 +51,8 @@ class Reading:
     limits: Limits
     worker_limits: WorkerLimits
     jobs: int
+    folders: tuple[str, ...] | None = None
+    """What worker processes may read, besides Python itself; None for any file."""
 
 
 class Executor(Protocol):
@@ -61,6 +72,7 @@ class LocalProcesses:
     limits: Limits
     worker_limits: WorkerLimits
     jobs: int
+    folders: tuple[str, ...] | None = None
 
     def map(self, tasks: Iterator[Found]) -> Generator[Record, None, None]:
         """Yield one record for each task, in the order of the tasks."""
@@ -71,10 +83,22 @@ class LocalProcesses:
 #: Creates the executor that ingest uses. Tests replace it by one that reads in their process.
 make_executor = LocalProcesses
 
+_log = logging.getLogger("eqemb")
+#: Of the memory that is free, for all workers; and bytes that every worker may take: a large paper
+#: needs some hundred MB, and Python's own libraries as much address space.
+_MEMORY_PART, _LEAST_MEMORY = 0.9, 1 << 30
 #: Causes after which a paper is tried once more by a new process, in case earlier papers are to
 #: blame (memory that was not released, for example).
 _RETRIED = frozenset(("reader died", "out of memory"))
 _EXIT_CAUSES = {-9: "killed, likely for memory", -11: "crashed"}  # by exit status
+
+
+def memory_share(most: int, jobs: int) -> int:
+    """Return the bytes that each of some worker processes may take, at most as many as given."""
+    available = available_memory()
+    if available is None:
+        return most
+    return min(most, max(_LEAST_MEMORY, int(available * _MEMORY_PART) // jobs))
 
 
 class _Worker(threading.Thread):
@@ -99,12 +123,21 @@ class _Worker(threading.Thread):
     def _read(self, found: Found) -> Record:
         if found.cause:
             return skip(found, found.cause, found.detail)
+        if found.data is not None or not is_remote(found.path):
+            return self._send(found)
+        try:
+            with fetched(found, self._pool.folder, self._pool.settings.limits) as copy:
+                return self._send(copy)
+        except SourceError as error:
+            return skip(found, error.cause, error.detail)
+
+    def _send(self, found: Found) -> Record:
         is_new = self._process is None
         record = self._request(found)
         if record.cause in _RETRIED:
             self._end_process()
             if not is_new and not self._pool.closing:
-                return self._read(found)
+                return self._send(found)
         return record
 
     def _request(self, found: Found) -> Record:
@@ -123,7 +156,7 @@ class _Worker(threading.Thread):
                 process.wait(5)  # it is exiting: report its own exit status, not that of our kill
             code = self._end_process()
             if timed_out:
-                return skip(found, "time limit", f"stopped after {seconds:g} s")
+                return skip(found, "time limit", f"stopped by the clock after {seconds:g} s")
             return skip(found, "reader died", _EXIT_CAUSES.get(code, f"exit status {code}"))
         finally:
             timer.cancel()
@@ -140,10 +173,15 @@ class _Worker(threading.Thread):
                 env=python_environment(OPENBLAS_NUM_THREADS="1"),
                 start_new_session=True,  # Ctrl-C is handled by the parent
             )
-            send(process.stdin, (settings.limits, settings.worker_limits.memory))  # type: ignore[arg-type]
-            receive(process.stdout)  # type: ignore[arg-type]
+            send(process.stdin, (settings.limits, self._pool.memory, self._pool.folders))  # type: ignore[arg-type]
+            active = receive(process.stdout)  # type: ignore[arg-type]
+            _log.debug("protections of worker %d: %s", process.pid, ", ".join(active))
         except (EOFError, OSError) as error:
-            raise EqembError(f"cannot start a worker process ({error!r})") from None
+            why = getattr(error, "strerror", None) or "it ended at once"
+            raise EqembError(
+                f"cannot start a worker process ({why}): free memory or use fewer --jobs, and run"
+                " the command again"
+            ) from None
         return process
 
     def kill(self) -> None:
@@ -168,6 +206,11 @@ class _Pool:
 
     def __init__(self, tasks: Iterator[Found], settings: LocalProcesses) -> None:
         self.settings = settings
+        self.memory = memory_share(settings.worker_limits.memory, settings.jobs)
+        self._copies = tempfile.TemporaryDirectory(prefix="eqemb-", ignore_cleanup_errors=True)
+        self.folder = Path(self._copies.name)
+        folders = settings.folders
+        self.folders = None if folders is None else (*folders, self._copies.name)
         self.closing = False
         self._tasks = tasks
         self._ahead = 8 * settings.jobs
@@ -233,3 +276,4 @@ class _Pool:
             while worker.is_alive():
                 worker.kill()
                 worker.join(0.1)
+        self._copies.cleanup()

@@ -1,8 +1,9 @@
 """A library on disk: a folder whose library.json names the current generation.
 
-    library.json          format and current generation; a change replaces this file atomically
+    library.json          format, current generation and the hash of its checksums; a change
+                          replaces this file atomically
     generations/N/        manifest.json, which lists segments; settings.json, report.json,
-                          report.html and run.json; model/ if the library has one
+                          report.html and run.json; model/ if the library has one; checksums.json
     segments/NAME/        records and index of some documents; see `segments`
     vectors/NAME/         the vectors that a model gives to segments
     report.json, .html    copies of the current report, for people
@@ -26,25 +27,30 @@ from typing import Any, Self
 
 from eqemb.article import Article
 from eqemb.checks import did_you_mean
-from eqemb.errors import EqembError, UsageError
+from eqemb.errors import DamageError, EqembError, UsageError
 from eqemb.library.article_names import resolve_article
 from eqemb.library.database import RECORDS_FORMAT, LibraryRecords
+from eqemb.library.integrity import APPROXIMATE, library_files, seal_generation
 from eqemb.library.papers import PaperRecords
 from eqemb.library.segments import Manifest, open_segments, written_segments
-from eqemb.storage.atomic import sync_folder, to_json, write_atomically
+from eqemb.storage.atomic import make_folders, sync_folder, to_json, write_atomically
+from eqemb.storage.checksums import OpenedFiles
 from eqemb.storage.locks import hold, remove_unheld
 
 #: The end of the names of folders that are being removed.
-#: The folder of approximate indexes among the vectors of segments.
-APPROXIMATE = "ann"
 _GONE = ".gone"
 REBUILD = "rebuild the library in another folder"
+#: What to do about a damaged file.
+_RESTORE = f"restore it from a copy, or {REBUILD}"
 #: Errors that reading a damaged file raises.
 _DAMAGE_ERRORS = (sqlite3.Error, json.JSONDecodeError, UnicodeDecodeError)
 
 
 class OpenLibrary:
     """An existing library, opened for reading: its records, report and steps."""
+
+    _uses_index = False
+    """Whether the files of the index and of vectors are checked when a library is opened."""
 
     def __init__(
         self,
@@ -66,23 +72,48 @@ class OpenLibrary:
         self.records: LibraryRecords = open_segments(self.home, self.manifest.segments)
         self.records.near_pairs = self.manifest.near
         self.records.papers = PaperRecords(generation)
+        self._files = OpenedFiles(())
 
     @classmethod
     def open(cls, folder: str | Path) -> Self:
-        """Open the library in a folder."""
+        """Open the library in a folder; raise an error that names a file with damage.
+
+        Sizes are compared with the checksums, and the content of small files.
+        """
         folder = Path(folder)
-        while (state := read_state(folder)) is not None:
-            generation = folder / "generations" / str(state["generation"])
-            held = hold(generation)
-            if read_state(folder) == state:  # otherwise it was changed before we locked it
-                return cls(folder, generation, held)
-            _close(held)
-        hint = (
-            "it was not finished: run the same command with --resume"
-            if (folder / "generations").is_dir()
-            else "create one with `eqemb build PAPERS -o LIBRARY`"
-        )
-        raise UsageError(f"no library at {folder}: {hint}")
+        state, generation, held = hold_current(folder)
+        digest, files = state.get("checksums"), OpenedFiles(())
+        if digest is not None:  # otherwise an older version made the library
+            with _closed_on_error(held):
+                files = cls._open_files(generation, digest)
+        library = cls(folder, generation, held)
+        library._files = files
+        return library
+
+    @classmethod
+    def _open_files(
+        cls, generation: Path, digest: str | None, manifest: Manifest | None = None
+    ) -> OpenedFiles:
+        """Check the files of a library, or of the segments of a manifest.
+
+        `digest` is the hash of its checksums, if it is known.
+        """
+        indexed = cls._uses_index
+        listed = library_files(generation, digest, manifest, _RESTORE, indexed=indexed)
+        return OpenedFiles(listed, _RESTORE)
+
+    @property
+    def has_checksums(self) -> bool:
+        """Whether its files were compared with checksums; older versions wrote none."""
+        return len(self._files) > 0
+
+    def changed_file(self) -> str | None:
+        """Return a file that was changed since the library was opened; None if none was.
+
+        No change of a library changes a file: they are replaced as a whole, and those of the old
+        state are removed when nobody has it open. Another program may have copied files over them.
+        """
+        return self._files.changed()
 
     @property
     def report(self) -> dict[str, Any]:
@@ -158,15 +189,27 @@ class OpenLibrary:
         return self
 
     def __exit__(self, _kind: object, error: object, _trace: object) -> None:
+        changed = self.changed_file() if self._release.alive else None
         self.close()
         if isinstance(error, Exception) and not self.generation.exists():  # it could not be locked
             raise EqembError(f"{self.folder} was changed since it was opened: try again") from None
-        if isinstance(error, _DAMAGE_ERRORS):
-            raise EqembError(f"{self.folder} is damaged ({error}): {REBUILD}") from None
-        self._check_damage(error)
+        if changed is not None and (error is None or isinstance(error, Exception)):
+            raise DamageError(
+                f"{changed} was changed by another program while the library was open, so that"
+                " answers may be wrong: try again"
+            ) from None
+        self.check_damage(error)
 
-    def _check_damage(self, error: object) -> None:
-        """Raise an error that names the damaged file, if a damaged file caused `error`."""
+    def check_damage(self, error: object) -> None:
+        """Raise an error that names a damaged file, if such a file may have caused `error`.
+
+        This reads all files.
+        """
+        is_odd = isinstance(error, Exception) and not isinstance(error, EqembError | OSError)
+        if is_odd or isinstance(error, FileNotFoundError):
+            self._files.check_all()
+        if isinstance(error, _DAMAGE_ERRORS):
+            raise DamageError(f"{self.folder} is damaged ({error}): {_RESTORE}") from None
 
 
 def _close(handle: int | None) -> None:
@@ -174,13 +217,47 @@ def _close(handle: int | None) -> None:
         os.close(handle)
 
 
-def read_state(folder: Path) -> dict[str, int] | None:
-    """Return the content of library.json, or None if there is none."""
+@contextlib.contextmanager
+def _closed_on_error(handle: int | None) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        _close(handle)
+        raise
+
+
+def hold_current(folder: Path) -> tuple[dict[str, Any], Path, int | None]:
+    """Return the content of library.json, the current generation, and a lock on it.
+
+    Raise an error if there is no library.
+    """
+    while (state := read_state(folder)) is not None:
+        generation = folder / "generations" / str(state["generation"])
+        held = hold(generation)
+        with _closed_on_error(held):
+            is_same = read_state(folder) == state
+        if is_same:  # otherwise it was changed before we locked it
+            return state, generation, held
+        _close(held)
+    hint = (
+        "it was not finished: run the same command with --resume"
+        if (folder / "generations").is_dir()
+        else "create one with `eqemb build PAPERS -o LIBRARY`"
+    )
+    raise UsageError(f"no library at {folder}: {hint}")
+
+
+def read_state(folder: Path) -> dict[str, Any] | None:
+    """Return the content of library.json, or None if there is none.
+
+    It has the hash of the checksums if this version, or a later one, wrote it.
+    """
     try:
         state = json.loads((folder / "library.json").read_text("utf-8"))
         number = state["format"]
         if number == RECORDS_FORMAT:
-            return {"format": number, "generation": int(state["generation"])}
+            found = {"format": number, "generation": int(state["generation"])}
+            return found | {key: str(state[key]) for key in ("checksums",) if key in state}
     except FileNotFoundError:
         return None
     except NotADirectoryError:
@@ -212,7 +289,7 @@ def make_folder(folder: Path) -> bool:
     """
     is_new = not os.path.lexists(folder)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folders(folder)
     except FileExistsError:
         raise UsageError(f"{folder} is a file: choose a folder for the library") from None
     except OSError as error:
@@ -241,12 +318,28 @@ def next_generation(folder: Path) -> Path:
 
 def switch(folder: Path, generation: Path) -> None:
     """Make a finished generation current, and remove older ones that no process holds."""
-    sync_folder(generation)
-    sync_folder(generation.parent)
-    state = {"format": RECORDS_FORMAT, "generation": int(generation.name)}
-    write_atomically(folder / "library.json", to_json(state))
+    before, number = read_state(folder), int(generation.name)
+    if before is None or before["generation"] != number:  # otherwise a kill followed the write
+        is_first = before is None or "checksums" not in before
+        digest = seal_generation(generation, is_first=is_first)
+        sync_folder(generation)
+        sync_folder(generation.parent)
+        _write_state(folder, number, digest)
     _copy_report(folder, generation)
     remove_leftovers(folder)
+
+
+def seal_again(folder: Path) -> None:
+    """Write the checksums of the current generation again, after its parts were given new ones."""
+    state = read_state(folder)
+    if state is not None:
+        generation = folder / "generations" / str(state["generation"])
+        _write_state(folder, state["generation"], seal_generation(generation, is_first=False))
+
+
+def _write_state(folder: Path, number: int, digest: str) -> None:
+    state = {"format": RECORDS_FORMAT, "generation": number, "checksums": digest}
+    write_atomically(folder / "library.json", to_json(state))
 
 
 def finish_switch(folder: Path) -> None:
@@ -283,8 +376,12 @@ def remove_leftovers(folder: Path) -> None:
     vectors: set[str] = set()
     for generation in filter(Path.exists, generations):
         segments.update(written_segments(generation))
-        with contextlib.suppress(EqembError):  # it is being made
-            manifest = Manifest.load(generation)
+        is_current = state is not None and int(generation.name) == state["generation"]
+        if is_current or (generation / "manifest.json").exists():  # otherwise it is being made
+            try:
+                manifest = Manifest.load(generation)
+            except EqembError:  # what it lists is unknown: remove nothing
+                return
             segments.update(part.name for part in manifest.segments)
             vectors.add(manifest.vectors)
     _remove_others(folder / "segments", segments)
@@ -304,5 +401,8 @@ def _remove_others(folder: Path, names: set[str]) -> None:
                 gone = path
                 if not path.name.endswith(_GONE):
                     gone = path.with_name(f".{path.name}{_GONE}")
-                    path.replace(gone)
+                    try:
+                        path.replace(gone)
+                    except OSError:  # Windows, while a file of it is open: the next change tries
+                        continue
                 shutil.rmtree(gone, ignore_errors=True)

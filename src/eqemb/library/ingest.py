@@ -38,6 +38,7 @@ from eqemb.library.generations import (
     remove_leftovers,
     switch,
 )
+from eqemb.library.integrity import check_records
 from eqemb.library.lookahead import Lookahead
 from eqemb.library.papers import keep_left_out, left_out
 from eqemb.library.progress import Progress, ProgressMeter
@@ -48,7 +49,14 @@ from eqemb.library.worker import read_found
 from eqemb.sources import Found, Limits, discover
 from eqemb.sources.files import joined_path, real_path
 from eqemb.sources.inventory import describe_files
-from eqemb.storage.atomic import link_file, load_json, to_json, write_atomically
+from eqemb.storage.atomic import (
+    link_file,
+    load_json,
+    make_folders,
+    sync_folder,
+    to_json,
+    write_atomically,
+)
 from eqemb.storage.locks import locked
 
 _log = logging.getLogger("eqemb")
@@ -185,8 +193,13 @@ def _clear_errors(folder: Path) -> Iterator[None]:
 def rewrite_segments(
     parts: Iterable[Segment], writer: SegmentWriter, watch: Callable[[int], object]
 ) -> list[Segment]:
-    """Write the live documents of segments into new ones; `watch` is given their number so far."""
+    """Write the live documents of segments into new ones; `watch` is given their number so far.
+
+    Damaged records are not copied: an error names the file.
+    """
     old = tuple(parts)
+    for part in old:
+        check_records(writer.home, part)
     before = len(writer.segments)
     with _clear_errors(writer.home), contextlib.closing(writer):
         with contextlib.closing(open_segments(writer.home, old)) as records:
@@ -212,6 +225,8 @@ def write_lock(folder: Path, *, is_new: bool = False) -> Iterator[None]:
     try:
         with locked(folder / ".lock", f"{folder} is being written"):
             is_locked = True
+            if is_new:  # the lock shows what the folder is, and is there before all else
+                sync_folder(folder)
             finish_switch(folder)
             yield
     except BaseException:
@@ -266,7 +281,7 @@ def begin_generation(folder: Path, steps: list[dict[str, Any]], *, resume: bool)
             )
         return generation
     shutil.rmtree(generation, ignore_errors=True)
-    generation.mkdir(parents=True)
+    make_folders(generation)
     write_atomically(generation / "settings.json", to_json(_settings(steps)))
     return generation
 

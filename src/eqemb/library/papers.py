@@ -19,9 +19,10 @@ from eqemb.errors import UsageError
 from eqemb.storage.atomic import new_file, to_json, write_atomically
 from eqemb.storage.line_index import LineIndex
 
+#: The file of a generation that counts papers that were not chosen.
+LEFT_OUT = "left_out.json"
 _LINES_NAME, _PLACES_NAME = "papers.jsonl", "papers.safetensors"
 _OLD_NAME = "papers.json"  # written before: one object with all papers
-_LEFT_OUT_NAME = "left_out.json"
 
 
 class PaperRecords:
@@ -138,13 +139,13 @@ def keep_left_out(generation: Path, before: Path | None, left: dict[str, Any] | 
     papers += (left or {}).get("papers", [])
     if causes:
         found = {"causes": causes, "papers": papers[:MOST_LEFT_OUT]}
-        write_atomically(generation / _LEFT_OUT_NAME, to_json(found))
+        write_atomically(generation / LEFT_OUT, to_json(found))
 
 
 def left_out(generation: Path) -> dict[str, Any]:
     """Return which papers were left out of a generation: counts by cause, and the first ones."""
     try:
-        found = json.loads((generation / _LEFT_OUT_NAME).read_text("utf-8"))
+        found = json.loads((generation / LEFT_OUT).read_text("utf-8"))
         return {"causes": dict(found["causes"]), "papers": list(found["papers"])}
     except (OSError, ValueError, KeyError, TypeError):
         return {}

@@ -10,6 +10,7 @@ import importlib
 import importlib.util
 import logging
 import os
+import re
 import socket
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -24,6 +25,7 @@ from eqemb.library.cluster import (
     not_shared,
     other_version,
 )
+from eqemb.storage.process import empty_current_folder
 
 #: Bytes of a local cluster's object store: only lists of papers, and archive members, pass it.
 _OBJECT_STORE = 512 << 20
@@ -50,7 +52,7 @@ class RayCluster:
         self._jobs = jobs
         self._is_ours = not ray.is_initialized()
         if self._is_ours:
-            with _empty_current_folder(), _quiet():
+            with _quiet():
                 _connect(ray, address, jobs)
         self._run = ray.remote(num_cpus=1, max_retries=0)(_run_job)
 
@@ -146,21 +148,43 @@ def _connect(ray: Any, address: str | None, jobs: int | None) -> None:
     try:
         if wanted != "local":
             _check_reachable(wanted)
-            ray.init(address=wanted, **logs)
+            with empty_current_folder():
+                ray.init(address=wanted, **logs)
             return
     except OSError as error:
-        if address or wanted != "auto":
+        if address or wanted != "auto" or _is_running(error):
             raise _no_cluster(wanted, error) from None
     except (RuntimeError, ValueError, ImportError) as error:
         raise _no_cluster(wanted, error) from None
+    _start(ray, jobs, logs)
+
+
+def _is_running(error: OSError) -> bool:
+    """Whether the cluster that Ray could not connect to exists: then it refused us."""
+    found = re.search(r"at (\S+:[0-9]+)", str(error))
+    try:
+        _check_reachable(found[1] if found else "")
+    except OSError:  # an earlier cluster, which is gone
+        return False
+    return found is not None
+
+
+def _start(ray: Any, jobs: int | None, logs: dict[str, Any]) -> None:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    ray.init(
-        address="local",
-        num_cpus=jobs,
-        include_dashboard=False,
-        object_store_memory=_OBJECT_STORE,
-        **logs,
-    )
+    try:
+        with empty_current_folder():
+            ray.init(
+                address="local",
+                num_cpus=jobs,
+                include_dashboard=False,
+                object_store_memory=_OBJECT_STORE,
+                **logs,
+            )
+    except Exception as error:  # noqa: BLE001 - Ray raises the class itself if its processes are too slow
+        raise EqembError(
+            f"Ray does not start on this machine ({_reason(error)}): try again when the machine is"
+            " less busy, or use --engine local"
+        ) from None
 
 
 def _check_reachable(address: str) -> None:
@@ -171,8 +195,15 @@ def _check_reachable(address: str) -> None:
 
 
 def _no_cluster(address: str, error: Exception) -> EqembError:
-    why = (str(error).strip() or type(error).__name__).splitlines()[0]
-    return EqembError(f"cannot connect to the Ray cluster at {address} ({why}): {_CONNECT}")
+    where = "of this machine" if address == "auto" else f"at {address}"
+    return EqembError(f"cannot connect to the Ray cluster {where} ({_reason(error)}): {_CONNECT}")
+
+
+def _reason(error: Exception) -> str:
+    """Return the first line of an error, and the last one if the first only introduces it."""
+    lines = (str(error).strip() or type(error).__name__).splitlines()
+    said = f"{lines[0]} {lines[-1]}" if lines[0].endswith(":") and lines[1:] else lines[0]
+    return said.strip().rstrip(".")
 
 
 @contextlib.contextmanager
@@ -181,24 +212,9 @@ def _connected(ray: Any) -> Iterator[None]:
     try:
         yield
     except (ConnectionError, ray.exceptions.RaySystemError) as error:
-        why = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise EqembError(
-            f"the connection to the Ray cluster is lost ({why}): continue with --resume"
+            f"the connection to the Ray cluster is lost ({_reason(error)}): continue with --resume"
         ) from None
-
-
-@contextlib.contextmanager
-def _empty_current_folder() -> Iterator[None]:
-    """Connect from the root folder: Ray puts the current one at the front of workers' paths.
-
-    A folder of downloaded papers may contain a `numpy.py`, which workers would run.
-    """
-    here = Path.cwd()
-    os.chdir(here.anchor)
-    try:
-        yield
-    finally:
-        os.chdir(here)
 
 
 @contextlib.contextmanager

@@ -12,9 +12,18 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from eqemb.library.database import LibraryRecords, Records
+from eqemb.library.rows import CUT_OFF
 from eqemb.library.summary import EXAMPLES, combine_summaries
 from eqemb.sources.formats import supported_formats
-from eqemb.sources.found import ACCOMPANYING, NO_DOCUMENT, OTHER_FORM, OTHER_FORMS, TARS_MISSING
+from eqemb.sources.found import (
+    ACCOMPANYING,
+    NO_DOCUMENT,
+    OTHER_FORM,
+    OTHER_FORMS,
+    OWN_EXPORT,
+    TARS_MISSING,
+)
+from eqemb.storage.marks import HTML_MARK
 
 #: Sources that are no documents to be read, which do not count against coverage.
 NOT_DOCUMENTS = frozenset(
@@ -25,10 +34,15 @@ NOT_DOCUMENTS = frozenset(
         "no mathematics",
         OTHER_FORM,
         ACCOMPANYING,
+        OWN_EXPORT,
         TARS_MISSING,
     )
 )
 _FORMAT_COUNTS = ("articles", "equations", "displays", "lost", "skipped")
+#: Skips and problems by which a limit has dropped a source or a part of one, of unknown content.
+_LIMITS = CUT_OFF | {"archive bomb", "too large", "time limit", "out of memory", "reader died"}
+#: A share that is shown as 99.99 %: where a limit has dropped something, not everything was read.
+_NOT_ALL = 0.999_999
 #: What to do about formats that are not read: a sentence for each group of causes.
 _ADVICE = {
     ("pdf only", "postscript only", "dvi only"): (
@@ -62,6 +76,7 @@ _SKIP_PHRASES = {
     "broken record": "a damaged record",
     "unsupported archive": "an archive of an unsupported kind",
     "archive bomb": "an archive that expands to too much data",
+    OWN_EXPORT: "a file that eqemb has written",
 }
 
 
@@ -80,18 +95,23 @@ def merge_summaries(
     skips = dict(sorted(found["skips"].items(), key=lambda item: (-item[1], item[0])))
     articles, skipped = total["read"] + total["partial"], sum(skips.values())
     unread = sum(count for cause, count in skips.items() if cause not in NOT_DOCUMENTS)
+    dropped = sum(count for cause, count in skips.items() if cause in _LIMITS)
+    dropped += sum(row[1] for cause, row in found["problems"].items() if cause in _LIMITS)
+    displays = _share(total["displays_found"], total["displays_opened"])
     return settings | {
         "sources": articles + skipped,
         "articles": articles,
         "partial": total["partial"],
+        "cut_off": total["cut_off"],
         "doubtful": total["doubtful"],
         "skipped": {"total": skipped, "causes": skips},
         "equations": _equations(total),
         "words": total["words"],
         "source_bytes": total["source_bytes"],
         "coverage": {
-            "displays": _share(total["displays_found"], total["displays_opened"]),
+            "displays": min(displays, _NOT_ALL) if dropped else displays,
             "papers": _share(articles, articles + unread),
+            **({"dropped": dropped} if dropped else {}),
             "displays_opened": total["displays_opened"],
             "displays_lost": total["displays_lost"],
             "displays_unaccounted": total["displays_unaccounted"],
@@ -119,6 +139,12 @@ def merge_summaries(
 def _share(part: int, whole: int) -> float:
     """Return a share, rounded down to six digits."""
     return part * 1_000_000 // whole / 1_000_000 if whole else 1.0
+
+
+def displays_read(coverage: dict[str, Any]) -> str:
+    """Format the share of displays that were read, which is a bound if limits dropped files."""
+    share = percent(coverage["displays"])
+    return f"at most {share}" if coverage.get("dropped") else share
 
 
 def percent(share: float) -> str:
@@ -259,12 +285,16 @@ def render_report(report: dict[str, Any], slowest: Iterable[tuple[Any, ...]] = (
         ("unnumbered", f"{equations['unnumbered']:,}"),
         ("displays lost", f"{equations['lost']:,}"),
         ("words", f"{report['words']:,}"),
-        ("displays read", percent(coverage["displays"])),
+        ("displays read", displays_read(coverage)),
     ]
+    if cut_off := report.get("cut_off"):
+        figures.insert(2, ("cut off by a limit", f"{cut_off:,}"))
     if "numbering_unknown" in equations:
-        figures.insert(5, ("numbering unknown", f"{equations['numbering_unknown']:,}"))
+        figures.insert(-4, ("numbering unknown", f"{equations['numbering_unknown']:,}"))
     if unaccounted := coverage["displays_unaccounted"]:
         figures.insert(-2, ("displays empty or nested", f"{unaccounted:,}"))
+    if dropped := coverage.get("dropped"):
+        figures.append(("sources or parts that exceed a limit", f"{dropped:,}"))
     skips = report["skipped"]["causes"].items()
     left = report.get("left_out", {"causes": {}, "papers": []})
     parts = [
@@ -305,7 +335,7 @@ def render_report(report: dict[str, Any], slowest: Iterable[tuple[Any, ...]] = (
     ]  # fmt: skip
     body = "\n".join(part for part in parts if part)
     return (
-        "<!doctype html>\n<html lang=en><meta charset=utf-8>"
+        f"<!doctype html>\n<html lang=en><meta charset=utf-8>{HTML_MARK}"
         "<meta name=viewport content='width=device-width'><title>Ingest report</title>"
         f"<style>{_REPORT_STYLE}</style>\n<h1>Ingest report</h1>\n{body}\n"
         f"<footer>eqemb {_e(report['version'])} · content {_e(report['sha256'][:16])}</footer>\n"

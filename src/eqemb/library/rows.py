@@ -21,7 +21,13 @@ PARTIAL = frozenset((
     "macro recursion", "unclosed conditional", "unclosed environment", "truncated archive",
     "file too large", "unsafe member", "encrypted member", "unsupported compression",
     "unreadable file", "not text", "formula missing", "scan budget", "runaway argument",
-    "unclosed inline mathematics", "link outside folder",
+    "unclosed inline mathematics", "link outside folder", "input outside folder",
+    "reference budget", "table budget",
+))  # fmt: skip
+#: Problems that mean that a limit cut off a paper, so that nobody knows how much of it is missing.
+CUT_OFF = frozenset((
+    "input budget", "expansion budget", "output budget", "scan budget", "truncated archive",
+    "file too large",
 ))  # fmt: skip
 
 #: Problems that leave it open whether a paper was read as TeX reads it, and their plural.
@@ -31,6 +37,7 @@ DOUBTS = {
     "undecided conditional": "conditionals undecided",
     "unknown environment": "environments unknown",
     "catcode change": "catcodes changed",
+    "too many counters": "counters too many",
     "expl3 code": "blocks of expl3 code",
 }
 

@@ -1,6 +1,7 @@
 """Segments: the records and index of a bounded number of documents, written once.
 
-    segments/NAME/    records.sqlite, sketches of near_duplicates, summary.json and index/
+    segments/NAME/    records.sqlite, sketches of near_duplicates, summary.json, index/ and
+                      checksums.json
 
 A segment is a pure function of its documents; its name is the start of a digest of them and of the
 version of the index. Documents are numbered from 0 in each segment, in the order in which they were
@@ -32,7 +33,15 @@ from eqemb.library.near_duplicates import (
 )
 from eqemb.library.rows import Record
 from eqemb.library.summary import summarise
-from eqemb.storage.atomic import load_json, sync_folder, sync_tree, to_json, write_atomically
+from eqemb.storage.atomic import (
+    load_json,
+    make_folders,
+    sync_folder,
+    sync_tree,
+    to_json,
+    write_atomically,
+)
+from eqemb.storage.checksums import seal
 
 #: Documents of a segment that is read. Memory for building grows with this, not with the library.
 SEGMENT_DOCUMENTS = 1_000
@@ -260,6 +269,7 @@ def complete_segment(
         if indexer is not None:
             shutil.rmtree(folder / "index", ignore_errors=True)
             _write_index(folder / "index", indexer, records, [part.own_index for part in merged])
+    seal(folder)
     sync_tree(folder)
     return segment
 
@@ -444,7 +454,7 @@ class SegmentWriter:
     def adopt(self, number: int, folder: Path, segment: Segment) -> None:
         """Move a complete segment to the segments of the library, and list it."""
         place = segment_folder(self.home, segment.name)
-        place.parent.mkdir(exist_ok=True)
+        make_folders(place.parent)
         if place.exists():  # the same documents were added before
             if self.repairs:
                 _replace_files(folder / "index", place / "index")

@@ -4,18 +4,40 @@ It tells `update` what has changed. A library without it, or a source that is no
 be updated: the source is read again and compared with its record.
 """
 
+import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from eqemb.sources import Found
 from eqemb.sources.looks import UNCHANGED, Looks, digest
+from eqemb.storage.array_file import canonical_json
 from eqemb.storage.atomic import link_file, write_atomically
 
+#: The name of the file.
+SOURCES = "sources.json"
 _FORMAT = 1
-_NAME = "sources.json"
+_STORED_KEYS = {"format", "sources", "files"}
+
+
+def _to_text(stored: Mapping[str, Any]) -> str:
+    """Return the text of the file, which ends with a hash of the rest."""
+    digest = hashlib.sha256(canonical_json(stored)).hexdigest()
+    return json.dumps({**stored, "sha256": digest}, separators=(",", ":"))
+
+
+def is_intact(generation: Path) -> bool:
+    """Whether the file of a generation has its hash; those of older versions have none."""
+    try:
+        text = (generation / SOURCES).read_text("utf-8")
+        stored = json.loads(text)
+        is_older = stored.pop("sha256", None) is None
+        return stored.keys() == _STORED_KEYS and (is_older or text == _to_text(stored))
+    except (OSError, ValueError, AttributeError):
+        return False
 
 
 @dataclass
@@ -31,8 +53,8 @@ class SourceRecord:
     def load(cls, generation: Path) -> "SourceRecord":
         """Read the file of a generation; it is empty if there is none of this format."""
         try:
-            stored = json.loads((generation / _NAME).read_text("utf-8"))
-            if stored["format"] == _FORMAT:
+            stored = json.loads((generation / SOURCES).read_text("utf-8"))
+            if stored["format"] == _FORMAT and is_intact(generation):
                 looks = Looks.from_json(stored["files"])
                 return cls(looks, dict(stored["sources"]))
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -41,12 +63,11 @@ class SourceRecord:
 
     def text(self) -> str:
         """Return the content of the file."""
-        stored = {"format": _FORMAT, "sources": self.digests, "files": self.looks.to_json()}
-        return json.dumps(stored, separators=(",", ":"))
+        return _to_text({"format": _FORMAT, "sources": self.digests, "files": self.looks.to_json()})
 
     def save(self, generation: Path) -> None:
         """Write the file of a generation, unless it is there already."""
-        path, text = generation / _NAME, self.text()
+        path, text = generation / SOURCES, self.text()
         if not path.exists() or path.read_text("utf-8") != text:
             write_atomically(path, text)
 
@@ -72,5 +93,5 @@ class SourceRecord:
 
 def keep_source_record(before: Path, generation: Path) -> None:
     """Keep the file of the generation before, if it has one."""
-    if (before / _NAME).exists() and not (generation / _NAME).exists():
-        link_file(before / _NAME, generation / _NAME)
+    if (before / SOURCES).exists() and not (generation / SOURCES).exists():
+        link_file(before / SOURCES, generation / SOURCES)

@@ -14,14 +14,16 @@ from operator import itemgetter
 from typing import Any
 
 from eqemb.library.database import ArticleCounts, Records
-from eqemb.library.rows import DOUBTS, is_loss
+from eqemb.library.rows import CUT_OFF, DOUBTS, is_loss
 from eqemb.sources import form_of
-from eqemb.sources.found import OTHER_FORMS
+from eqemb.sources.found import BROKEN_MANIFEST, CHECKSUM_DIFFERS, OTHER_FORMS, TARS_MISSING
 
 #: Examples of one kind of problem, and of one kind of lost displays.
 EXAMPLES, LOST_EXAMPLES = 5, 100
 #: Papers in a list of the report.
 MOST_LISTED = 200
+#: Causes of entries that are no documents of a format.
+_OF_NO_FORMAT = frozenset((*OTHER_FORMS, BROKEN_MANIFEST, TARS_MISSING, CHECKSUM_DIFFERS))
 
 
 def summarise(records: Records) -> dict[str, Any]:
@@ -88,7 +90,7 @@ def _parts(records: Records) -> Iterator[dict[str, Any]]:
     """Yield a summary of every skipped source, article, problem and unknown macro."""
     for origin, cause, detail in records.skipped_sources():
         found = {"skips": {cause: 1}, "skipped": [[origin, cause, detail]]}
-        is_read = cause not in OTHER_FORMS
+        is_read = cause not in _OF_NO_FORMAT
         yield found | ({"formats": {form_of(origin): {"skipped": 1}}} if is_read else {})
     for article in records.article_counts():
         yield _of_article(article)
@@ -149,6 +151,8 @@ def _of_problems(name: str, problems: Iterable[tuple[Any, ...]]) -> Iterator[dic
         for cause, plural in DOUBTS.items()
         if ranks[cause]
     ]
+    if not CUT_OFF.isdisjoint(ranks):
+        yield {"totals": {"cut_off": 1}}
     if doubts:
         yield {"totals": {"doubtful": 1}, "doubtful": [[name, ", ".join(doubts)]]}
 

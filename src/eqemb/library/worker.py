@@ -1,7 +1,8 @@
 """Worker process: receives tasks on stdin and sends records on stdout until stdin ends.
 
 `executor.LocalProcesses` starts it. It reads one paper at a time, so that a paper that exhausts
-memory or hangs affects only this process.
+memory or hangs affects only this process. It has no network, and can read only the folders of the
+papers: files at URLs are fetched by its parent.
 """
 
 import contextlib
@@ -17,6 +18,7 @@ from eqemb.library.rows import Form, Record, from_article, skipped
 from eqemb.readers.registry import read_source
 from eqemb.sources import Found, Limits, load
 from eqemb.sources.names import skipped_name
+from eqemb.storage.confinement import confine
 from eqemb.storage.messages import receive, send
 from eqemb.storage.process import exit_with_parent
 
@@ -90,14 +92,15 @@ def _limit_memory(most: int) -> None:
 
 
 def main() -> None:
-    """Receive the limits, confirm with "ready", then read papers until stdin ends."""
+    """Receive the limits, send the active protections, then read papers until stdin ends."""
     tasks, results = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr  # nothing else may be printed between the messages
-    exit_with_parent()
     with contextlib.suppress(EOFError, KeyboardInterrupt, BrokenPipeError):
-        limits, memory = receive(tasks)
+        limits, memory, folders = receive(tasks)
+        active = confine(folders)  # before there is a second thread
+        exit_with_parent()
         _limit_memory(memory)
-        send(results, "ready")
+        send(results, active)
         while True:
             send(results, make_record(receive(tasks), limits))
 

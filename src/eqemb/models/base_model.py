@@ -13,8 +13,7 @@ NumPy only; `benchmarks/base_model.py` trains it.
 
 import math
 from collections import Counter
-from collections.abc import Mapping
-from functools import lru_cache
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +26,7 @@ from eqemb.storage.array_file import open_npy
 
 DATA_FOLDER = Path(__file__).with_name("base_data")
 _CACHED = 1 << 16  # rows of features that are remembered
+_UNKNOWN = -2  # a row that is not remembered
 
 Floats = NDArray[np.float32]
 
@@ -71,7 +71,7 @@ class _Rows:
             np.asarray(open_npy(folder / f"{name}{part}.npy"))  # still mapped
             for part in (".keys", "", ".scales")
         )
-        self.find = lru_cache(maxsize=_CACHED)(self._find)
+        self._known: dict[str, int] = {}
 
     @property
     def dim(self) -> int:
@@ -80,19 +80,31 @@ class _Rows:
 
     def direction(self, weights: Mapping[str, float]) -> Floats:
         """Return the normalised sum of weighted rows, in the order of their keys."""
-        found = sorted((self.find(name), weight) for name, weight in weights.items())
-        known = [pair for pair in found if pair[0] >= 0]
-        at = np.array([row for row, _ in known], np.int64)
-        given = np.array([weight for _, weight in known], np.float32)
-        given *= self._scales[at]
+        at, given = self.find(weights), np.fromiter(weights.values(), np.float64, len(weights))
+        order = np.lexsort((given, at))
+        order = order[at[order] >= 0]
+        at = at[order]
+        given = given[order].astype(np.float32) * self._scales[at]
         # row by row, so that the sum does not depend on a BLAS
         total = (self._rows[at] * given[:, None]).sum(axis=0, dtype=np.float32)
         length = math.sqrt(float((total.astype(np.float64) ** 2).sum()))
         made: Floats = total / np.float32(length) if length else total
         return made
 
-    def _find(self, name: str) -> int:
-        """Return the row of a name, -1 where it has none."""
-        number = np.uint64(key(name))
-        at = int(self._keys.searchsorted(number))
-        return at if at < len(self._keys) and self._keys[at] == number else -1
+    def find(self, names: Iterable[str]) -> NDArray[np.int64]:
+        """Return the rows of names, -1 for those that have none.
+
+        The names that are not remembered are looked up together: a search for each costs more
+        than all the rest.
+        """
+        names, known = list(names), self._known
+        rows = [known.get(name, _UNKNOWN) for name in names]
+        if new := [place for place, row in enumerate(rows) if row == _UNKNOWN]:
+            keys = np.array([key(names[place]) for place in new], np.uint64)
+            at = np.minimum(self._keys.searchsorted(keys), len(self._keys) - 1)
+            found = np.where(self._keys[at] == keys, at, -1).tolist()
+            if len(known) + len(new) > _CACHED:
+                known.clear()
+            for place, row in zip(new, found, strict=True):
+                rows[place] = known[names[place]] = row
+        return np.array(rows, np.int64)

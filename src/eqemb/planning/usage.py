@@ -4,15 +4,17 @@ import os
 import sys
 from pathlib import Path
 
-if sys.platform != "win32":
+try:
     import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
 
 _STATUS = Path("/proc/self/status")
 
 
 def cpu_seconds() -> float:
     """CPU seconds of this process and of its children that have ended."""
-    if sys.platform == "win32":
+    if resource is None:
         return sum(os.times()[:4])
     used = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(part.ru_utime + part.ru_stime for part in used)
@@ -34,7 +36,7 @@ def memory_now() -> tuple[int, int]:
 
 
 def _most_resident(*, children: bool) -> int:
-    if sys.platform == "win32":
+    if resource is None:
         return 0
     who = resource.RUSAGE_CHILDREN if children else resource.RUSAGE_SELF
     unit = 1 if sys.platform == "darwin" else 1024

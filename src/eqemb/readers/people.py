@@ -61,7 +61,7 @@ _WORKPLACE = re.compile(
     r"|\bcenter|\bacadem|polytech|politecnico|hochschule|\bécole|\becole",
     re.IGNORECASE,
 )
-_LONG_DASH = re.compile(r"\s*(?:---|\u2014)\s*|\s+(?:--|\u2013)\s+")
+_LONG_DASH = re.compile(r"(?:(?<!\s)\s++)?(?:---|\u2014)\s*|(?<!\s)\s++(?:--|\u2013)\s+")
 _CJK = "\u3400-\u9fff\uac00-\ud7af\u3040-\u30ff"
 _IDEOGRAPHS = re.compile(rf"[{_CJK}]{{1,6}} ?[{_CJK}]{{1,4}}")
 _INCOMPLETE = re.compile(r"\bet\.?\s*al\b|\bothers\b", re.IGNORECASE)

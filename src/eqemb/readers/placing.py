@@ -6,9 +6,10 @@ it.
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from eqemb.article import EQUATION_MARK, Article, Equation
+from eqemb.article import EQUATION_MARK, Article, Equation, Problem
 from eqemb.readers.prose import (
     EQUATION_BASE,
     EQUATION_MARKS,
@@ -22,6 +23,9 @@ from eqemb.readers.prose import (
 )
 
 _CONTEXT_LENGTH = 4000  # characters of context on both sides of an equation
+#: Characters of sentences that refer to equations: a label of many equations, with as many
+#: references, would multiply them. A real paper needs less than its own length.
+_REFERENCE_BUDGET, _REFERENCES_PER_CHARACTER = 1_000_000, 10
 #: Words of a paragraph that is too short to be a sentence: a heading in bold, "Case 3:".
 _HEADING_WORDS = 3
 _NEIGHBOURS = re.compile(rf"{EQUATION_MARKS.pattern}(?:\s*{EQUATION_MARKS.pattern})*")
@@ -66,6 +70,7 @@ def place_equations(
     # as mathematics, so that a number is not a word
     numbers = [f"${printed[label]}$" if printed.get(label) else HOLE for label in references]
     rendered = [_render(line, numbers) for line in lines]
+    citing = _Citing(sum(map(len, rendered)))
     for index, line in enumerate(lines):
         labels = [references[ord(mark) - REFERENCE_BASE] for mark in REFERENCE_MARKS.findall(line)]
         if marks := EQUATION_MARKS.findall(line):
@@ -80,11 +85,36 @@ def place_equations(
             labels += refers[ord(mark) - EQUATION_BASE]
         if labels:
             sentence = rendered[index][:_CONTEXT_LENGTH].replace(EQUATION_MARK, "[equation]")
-        for label in labels:
-            for equation in targets.get(label, ()):
-                if sentence not in equation.references:
-                    equation.references.append(sentence)
+        for label in dict.fromkeys(labels):
+            citing.add(sentence, targets.get(label, ()))
+    if citing.left_out:
+        detail = f"{citing.left_out} references left out"
+        article.problems.append(Problem("reference budget", article.main_file, 0, detail))
     article.text += _joined(rendered, breaks)
+
+
+class _Citing:
+    """Adds sentences to the equations that they refer to, within a budget."""
+
+    def __init__(self, length: int) -> None:
+        """Begin with a document of `length` characters."""
+        self._left = _REFERENCE_BUDGET + _REFERENCES_PER_CHARACTER * length
+        self._told: defaultdict[int, set[str]] = defaultdict(set)
+        """The sentences of each equation, by its identity."""
+        self.left_out = 0
+
+    def add(self, sentence: str, equations: Sequence[Equation]) -> None:
+        """Add a sentence to equations, once to each."""
+        cost = (len(sentence) + 20) * len(equations)
+        if cost > self._left:
+            self.left_out += len(equations)
+            return
+        self._left -= cost
+        for equation in equations:
+            told = self._told[id(equation)]
+            if sentence not in told:
+                told.add(sentence)
+                equation.references.append(sentence)
 
 
 def without_marks(text: str) -> str:

@@ -24,7 +24,7 @@ _TYPOGRAPHY = (
 )  # fmt: skip
 # Braces of inline mathematics, protected from the replacement above.
 _PROTECTED = (("\ue100", "{"), ("\ue101", "}"))
-_STOP = re.compile(rf"[.!?][\"')\]”’}}]*\s+|\s*{BREAK}\s*")
+_STOP = re.compile(rf"[.!?][\"')\]”’}}]*\s+|(?<!\s)[^\S{BREAK}]*+{BREAK}\s*")
 _ABBREVIATION = re.compile(
     r"(?:\b(?:e\.?g|i\.?e|cf|vs|resp|al|etc|viz|ca|approx|w\.?r\.?t|s\.?t|a\.?k\.?a|i\.?i\.?d|"
     r"[Ff]igs?|[Ee]qs?|[Ee]qns?|[Ss]ecs?|[Ss]ect|[Cc]haps?|[Cc]h|[Tt]abs?|[Tt]hms?|[Ll]em|[Pp]rop|"

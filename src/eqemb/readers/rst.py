@@ -25,7 +25,7 @@ _ADORNMENT = re.compile(r"([!-/:-@[-`{-~])\1*")
 _GRID_BORDER = re.compile(r"\+[-=+]{2,}\+")
 _SIMPLE_BORDER = re.compile(r"=+(?: +=+)+")
 _MATH_OPTION = re.compile(r"\s*:(label|name|nowrap|no-wrap|class|number|enumerated):(?:\s+(.*))?")
-_LABEL_LINE = re.compile(r"(?m)^[ ]+:label:[ ]+(\S.*?)[ ]*$")
+_LABEL_LINE = re.compile(r"(?m)^[ ]+:label:[ ]+(\S.*)$")
 _REPLACEMENT = re.compile(r"(?m)^[ \t]*\.\. \|([^|\n]{1,200})\|[ ]+replace::[ ]+(.{1,200})$")
 #: For the independent count: directives by their name only, also in lists and tables.
 _MATH_LINE = re.compile(
@@ -79,7 +79,7 @@ class _RstScanner:
             " ".join(name.split()).lower(): _flat(value)
             for name, value in _REPLACEMENT.findall(text)
         }
-        self._labels = set(_LABEL_LINE.findall(text))
+        self._labels = {label.rstrip(" ") for label in _LABEL_LINE.findall(text)}
         self._default_role = "math" if len(_PLAIN_FORMULA.findall(text)) > 2 else ""
         self._block: list[str] = []
         self._column = 0

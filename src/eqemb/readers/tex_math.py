@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from eqemb.formula.latex_pieces import join_latex, without_comments
+from eqemb.readers.latex.budget import Budget, Work
 from eqemb.readers.latex.commands import DISPLAY_ARGUMENTS, DISPLAYS, ROW_DISPLAYS
 from eqemb.readers.latex.displays import (
     ENDS_SENTENCE,
@@ -22,7 +23,6 @@ from eqemb.readers.latex.displays import (
 )
 from eqemb.readers.latex.expand import expand
 from eqemb.readers.latex.files import Files
-from eqemb.readers.latex.frames import Budget
 
 _MACRO_DEFINITION = re.compile(
     r"\\(?:(?:(?:re)?new|provide)command\*?|[gex]?def|let|DeclareMathOperator\*?|DeclarePairedDelimiter)"
@@ -44,6 +44,9 @@ _WHOLE = re.compile(r"\s*\\begin\s*\{([A-Za-z]+\*?)\}")
 _BODY = "\\begin{document}"
 #: For the macros of one formula; a real one needs a few dozen expansions.
 _BUDGET = Budget(expansions=2_000, output=200_000, pushed=400_000, wasted=200_000)
+#: Characters of definitions that all formulas of one document use, and more for each character of
+#: a formula; a real document needs a tenth.
+_MAX_DEFINITIONS, _DEFINITIONS_PER_CHARACTER = 2_000_000, 50
 
 
 @dataclass(slots=True)
@@ -81,6 +84,9 @@ class TexMath:
         self._count = 0
         self._copied: set[str] = set()
         r"""The names in `\let` and `\edef`, which need the definition of that moment."""
+        self._definitions_left = _MAX_DEFINITIONS
+        self.is_exhausted = False
+        """Whether macros are not expanded any more, because that cost too much."""
 
     def define(self, latex: str) -> str:
         r"""Keep the definitions (`\newcommand` and similar) in a formula; return the rest."""
@@ -101,7 +107,8 @@ class TexMath:
         before = self._definitions.get(name, []) if name in self._copied else []
         if not before or before[-1][1] != definition:
             self._count += 1
-            self._definitions[name] = [*before, (self._count, definition)]
+            before.append((self._count, definition))
+            self._definitions[name] = before
         if _COPIES.match(command):
             self._copied.update(set(_CONTROL_SEQUENCE.findall(definition)) - {name})
 
@@ -131,13 +138,17 @@ class TexMath:
 
     def _expanded(self, latex: str) -> str:
         """A formula with the document's macros expanded, if it uses any."""
-        if not self._definitions or not (used := self._used(latex)):
+        if self.is_exhausted or not self._definitions or not (used := self._used(latex)):
             return latex
         needed = sorted(one for name in used for one in self._definitions[name])
+        self._definitions_left += _DEFINITIONS_PER_CHARACTER * len(latex)
+        self._definitions_left -= sum(len(text) for _, text in needed)
+        if self._definitions_left < 0:
+            self.is_exhausted = True
+            return latex
         document = "\n".join([*(text for _, text in needed), f"{_BODY}{latex}\\end{{document}}"])
-        expanded = expand(
-            Files({"formula.tex": document.encode("utf-8", "replace")}), "formula.tex", _BUDGET
-        )
+        files = Files({"formula.tex": document.encode("utf-8", "replace")})
+        expanded = expand(files, "formula.tex", Work(_BUDGET))
         return expanded.text[expanded.body_start :].replace("\\end{document}", "")
 
     def _used(self, latex: str) -> set[str]:
@@ -194,7 +205,7 @@ def split_displays(latex: str) -> list[tuple[str, str]]:
 def _definition_end(latex: str, start: int, *, is_let: bool) -> int:
     """Where a definition ends whose name has been read."""
     if is_let:
-        target = re.compile(r"\s*=?\s*(?:\\(?:[A-Za-z]+|.)|\S)").match(latex, start)
+        target = re.compile(r"\s*+(?:=\s*+)?(?:\\(?:[A-Za-z]+|.)|\S)").match(latex, start)
         return target.end() if target else len(latex)
     at = _DEFINITION_PART.match(latex, start).end()  # type: ignore[union-attr]
     while latex.startswith("{", at):  # a paired delimiter has two parts

@@ -28,9 +28,11 @@ _GLUED = (
         rf"(?m)^({_BLANKS}\{{\{{formula:[^{{}}]*\}}\}}"
         r"(?:[^\S\n]?[.,;](?=[^\s\d.,;:)])|(?=[^\s.,;:)\]-])))"
     ),
-    re.compile(rf"((?<=[.:;!?)}}]))(?=\{{\{{formula:[^{{}}]*\}}\}}{_BLANKS}[.,;]?{_BLANKS}\n)"),
+    re.compile(rf"((?<=[.:;!?)}}]))(?=\{{\{{formula:[^{{}}]*\}}\}}{_BLANKS}+[.,;]?{_BLANKS}+\n)"),
     re.compile(r"((?<=[a-z)} ][.!?]))(?=[A-Z][a-z])"),
 )
+#: Characters of formulas that are read for a paper: so many, and more for each byte of its record.
+_FREE, _REPEATED = 100_000, 4
 
 
 class _Part(NamedTuple):
@@ -45,7 +47,7 @@ def read_unarxive(source: Source) -> Article:
     (line,) = source.files.values()
     try:
         record = json.loads(line)
-        entries = dict(record["ref_entries"])
+        formulas = _Formulas(dict(record["ref_entries"]), len(line))
         title = _text(record["metadata"]["title"])
         abstract = record["abstract"] or {}
         if isinstance(abstract, str):  # as the schema of 2024 describes it
@@ -66,10 +68,12 @@ def read_unarxive(source: Source) -> Article:
     for number, part in enumerate(parts, 2):
         if part.heading != section:
             section = part.heading
-            draft.heading(_heading(draft, section, entries))
+            draft.heading(_heading(draft, section, formulas))
         for paragraph in part.text.split(BREAK):
             draft.end_paragraph()
-            _read_paragraph(draft, paragraph, entries, number)
+            _read_paragraph(draft, paragraph, formulas, number)
+    if formulas.left < 0:
+        draft.problem("output budget", 0, "formulas that are referred to very often")
     article = draft.finish()
     for equation in article.equations:
         equation.numbered = None
@@ -106,16 +110,16 @@ def _typed(text: str) -> Iterator[tuple[str, str]]:
     yield text[at:], ""
 
 
-def _heading(draft: Draft, text: str, entries: dict[str, Any]) -> str:
+def _heading(draft: Draft, text: str, formulas: "_Formulas") -> str:
     """A section's title with its formulas."""
     at, pieces = 0, []
     for mark in _REFERENCE_MARK.finditer(text):
-        pieces += [plain(text[at : mark.start()]), draft.inline_text(_latex(entries, mark) or "")]
+        pieces += [plain(text[at : mark.start()]), draft.inline_text(formulas.latex(mark[2]) or "")]
         at = mark.end()
     return "".join([*pieces, plain(text[at:])])
 
 
-def _read_paragraph(draft: Draft, text: str, entries: dict[str, Any], number: int) -> None:
+def _read_paragraph(draft: Draft, text: str, formulas: "_Formulas", number: int) -> None:
     """Add one paragraph; `number` stands for its line."""
     at = 0
     for mark in _REFERENCE_MARK.finditer(text):
@@ -124,7 +128,7 @@ def _read_paragraph(draft: Draft, text: str, entries: dict[str, Any], number: in
         if mark[1] == "formula":
             begins_line = not before.rpartition("\n")[2].strip() and ("\n" in before or at == 0)
             is_display = begins_line and _LINE_END.match(text, mark.end()) is not None
-            latex = _latex(entries, mark)
+            latex = formulas.latex(mark[2])
             if latex is None:
                 draft.article.displays_opened += is_display
                 draft.article.displays_lost += is_display
@@ -137,10 +141,22 @@ def _read_paragraph(draft: Draft, text: str, entries: dict[str, Any], number: in
     draft.text(_UNRESOLVED.sub(" ", text[at:]))
 
 
-def _latex(entries: dict[str, Any], mark: re.Match[str]) -> str | None:
-    entry = entries.get(mark[2])
-    latex = entry.get("latex") if isinstance(entry, dict) else None
-    return latex if isinstance(latex, str) and latex.strip() else None
+class _Formulas:
+    """The formulas of a paper; those that a text repeats very often are not read any more."""
+
+    def __init__(self, entries: dict[str, Any], size: int) -> None:
+        self._entries = entries
+        self.left = _FREE + _REPEATED * size
+        """Characters that may still be read."""
+
+    def latex(self, name: str) -> str | None:
+        """The LaTeX of an entry; None if there is none, or too much was read."""
+        entry = self._entries.get(name)
+        latex = entry.get("latex") if isinstance(entry, dict) else None
+        if not isinstance(latex, str) or not latex.strip():
+            return None
+        self.left -= len(latex)
+        return latex if self.left >= 0 else None
 
 
 def _authors(metadata: Any) -> list[str]:

@@ -5,6 +5,7 @@ the document; of other papers, only title and name are known, and the arXiv id i
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import count, product
 from string import ascii_lowercase
@@ -120,10 +121,11 @@ def bibtex_keys(names: Iterable[str]) -> list[str]:
     """
     keys = [bibtex_key(name) for name in names]
     taken, used = {key.lower() for key in keys}, set[str]()
+    endings: dict[str, Iterator[str]] = defaultdict(_endings)  # each goes on where it was left
     for place, key in enumerate(keys):
         if key.lower() in used:
-            free = (f"{key}{end}" for end in _endings() if f"{key}{end}".lower() not in taken)
-            keys[place] = next(free)
+            free = (f"{key}{end}" for end in endings[key.lower()])
+            keys[place] = next(each for each in free if each.lower() not in taken)
         used.add(keys[place].lower())
         taken.add(keys[place].lower())
     return keys

@@ -5,8 +5,9 @@ add what they agree on (`voting`); `by` selects a single part. NumPy only, so th
 fast.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,6 +30,7 @@ from eqemb.search.filtering import filter_notes, matching_equations
 from eqemb.search.match_kinds import (
     SAME_EQUATION,
     CountedMatches,
+    Kinds,
     Matches,
     equation_kinds,
     with_row,
@@ -38,7 +40,8 @@ from eqemb.search.names import find_equation, looks_like_name
 from eqemb.search.paper import NO_VECTOR
 from eqemb.search.query import Filters, WordQuery, parse_query
 from eqemb.search.results import Answer, Hit
-from eqemb.search.scoring import MAX_TYPES, Mask, Scores, Scoring
+from eqemb.search.scoring import MAX_TYPES, Mask, Scored, Scores, Scoring
+from eqemb.search.selection import MOST_READ, is_deep_enough
 from eqemb.search.spelling import repair_spelling
 from eqemb.search.typed_equation import EquationQuery, read_typed_equation, typed_notes
 
@@ -46,6 +49,14 @@ from eqemb.search.typed_equation import EquationQuery, read_typed_equation, type
 AS_WORDS = "not one equation alone: answered as a search for words"
 #: The note on an answer to a formula that is a single symbol.
 ONE_SYMBOL = "a single symbol tells little: add to it, or require it in a search (`has`)"
+
+
+class _Weighed(NamedTuple):
+    """What each part adds to the scores of a scope, strengths, and kinds of matches."""
+
+    weighted: Mapping[str, Scores]
+    strengths: Scores | None
+    kinds: Kinds
 
 
 class Search(Scoring):
@@ -103,24 +114,49 @@ class Search(Scoring):
             hits = self.hits.nearest(index, vector, k, self._only(allowed))
             notes += [index.note] if index.note else []
             return Answer(hits, unknown, near, notes, question.words, question)
-        scored = self.score_words(question, allowed, wanted, notes, terms)
-        scope, parts = scored
-        if encoder is not None and question.words and by in ("all", "encoder"):
-            parts["encoder"] = scope.take(encoder.scores(" ".join(question.words)))
+        depth = MOST_READ if encoder is None else None  # its part of the score comes later
+        scored = self.score_words(question, allowed, wanted, notes, terms, depth=depth)
         if by == "paper":
             notes += self.paper.notes(self.types[allowed], question.words)
-        weighted: Mapping[str, Scores] = parts
-        if by == "all":
-            weighted = self.weigh_words(question, parts, scope.take(matching), scope)
-        strengths = None
-        if by in ("all", "words", "structure"):
-            strengths = self.word_strengths(question, scored, weighted, terms, len(unknown))
-        covered = self.text.coverage(terms, scope)
-        kinds = word_kinds(covered, parts.get("structure"), bool(question.words))
-        hits, matches = self.hits.matching(
-            weighted, k, scope.take(allowed), strengths, kinds, filters, scope
-        )
+        covered = self.text.coverage(terms, scored.scope)
+
+        def weigh(scored: Scored) -> _Weighed:
+            scope, parts, _ = scored
+            if encoder is not None and question.words and by in ("all", "encoder"):
+                parts["encoder"] = scope.take(encoder.scores(" ".join(question.words)))
+            weighted: Mapping[str, Scores] = parts
+            if by == "all":
+                weighted = self.weigh_words(question, parts, scope.take(matching), scope)
+            strengths = None
+            if by in ("all", "words", "structure"):
+                strengths = self.word_strengths(question, scored, weighted, terms, len(unknown))
+            return _Weighed(
+                weighted,
+                strengths,
+                word_kinds(covered, parts.get("structure"), bool(question.words)),
+            )
+
+        hits, matches = self._best(scored, weigh, k, allowed, filters)
         return Answer(hits, unknown, near, notes, question.words, question, matches)
+
+    def _best(
+        self,
+        scored: Scored,
+        weigh: Callable[[Scored], "_Weighed"],
+        k: int,
+        allowed: Mask,
+        filters: Filters | None,
+    ) -> tuple[list[Hit], Matches | None]:
+        """Return the best equations and all that match; what was scored is changed."""
+        scope = scored.scope
+        while True:
+            weighted, strengths, kinds = weigh(scored)
+            passing = scope.take(allowed)
+            found = self.hits.matching(weighted, k, passing, strengths, kinds, filters, scope)
+            scores = [hit.score for hit in found[0]]
+            if scored.deepen is None or is_deep_enough(weighted.values(), passing, scores, k):
+                return found
+            scored = scored.deepen()
 
     def read_query(self, query: str) -> WordQuery:
         """Parse a query, and repair its misspelt words."""
@@ -207,22 +243,25 @@ class Search(Scoring):
             and not self.vectors.equation_vector(query.layout).any()
         ):
             raise UsageError(NO_VECTOR)
-        scope, parts = self.score_equation(query, allowed, wanted, count)
+        scored = self.score_equation(query, allowed, wanted, count, depth=MOST_READ)
+        scope = scored.scope
         if query.equation is not None:
             allowed[self.row(query.equation)] = False
         notes = self.paper.notes(self.types[allowed]) if by == "paper" else []
         notes += filter_notes(allowed)
-        if by == "all" and query.equation is None and not parts["structure"].any():
-            parts = {}  # other parts alone would find equations that share no symbol with it
         if query.equation is None:
             notes += typed_notes(query.layout, query.reading)
-        strengths = self.equation_strengths(query, parts)
-        weighted = apply_weights(parts, self.equation_weights)
         same, equal = self.same_equations(query.layout), self.structure.rewritten(query.layout)
         kinds = equation_kinds(scope.places_of(same), scope.places_of(equal), len(scope))
-        hits, matches = self.hits.matching(
-            weighted, k, scope.take(allowed), strengths, kinds, filters, scope
-        )
+
+        def weigh(scored: Scored) -> _Weighed:
+            parts = scored.parts
+            if by == "all" and query.equation is None and not parts["structure"].any():
+                parts = {}  # other parts alone would find equations that share no symbol with it
+            strengths = self.equation_strengths(query, parts)
+            return _Weighed(apply_weights(parts, self.equation_weights), strengths, kinds)
+
+        hits, matches = self._best(scored, weigh, k, allowed, filters)
         if hits and len(query.layout.nodes()) == 1 and query.equation is None:
             notes.append(ONE_SYMBOL)
         return Answer(hits, notes=notes, reading=query.reading, matches=matches)

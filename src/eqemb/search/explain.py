@@ -146,7 +146,7 @@ def explain(search: Search, query: str, other: str) -> Why:
     if answer.equation is not None:
         row = search.row(answer.equation)
         every = search.segments.live
-        scope, scores = search.score_equation(parsed, every, EQUATION_PARTS, also=[row])
+        scope, scores, _ = search.score_equation(parsed, every, EQUATION_PARTS, also=[row])
         weighted = apply_weights(scores, search.equation_weights)
         (place,) = scope.places_of(np.array([row]))
         parts = {part: float(values[place]) for part, values in weighted.items()}
@@ -172,7 +172,7 @@ def _explain_words(
     if answer.equation is not None:
         row = search.row(answer.equation)
         every = search.segments.live
-        scope, scores = search.score_words(question, every, WORD_PARTS, terms=terms, also=[row])
+        scope, scores, _ = search.score_words(question, every, WORD_PARTS, terms=terms, also=[row])
         matching = scope.take(matching_equations(search.text, every, question))
         weighted = search.weigh_words(question, scores, matching, scope)
         (place,) = scope.places_of(np.array([row]))

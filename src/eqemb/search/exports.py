@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from eqemb.search.citations import Citation, bibtex_keys
+from eqemb.storage.marks import TEX_MARK
 
 #: The columns of a file, in order. A row of an equation that is not a hit has no score.
 HIT_COLUMNS = (
@@ -87,11 +88,13 @@ def _number(hit: Json) -> str:
 
 def to_latex(hits: Iterable[Json]) -> str:
     """Return each equation as a display, with its citation as a comment."""
-    return "\n".join(
+    displays = (
         f"% {_line(hit['id'])}, {_number(hit)}: {_line(hit['citation'])}\n"
         f"\\begin{{equation*}}\n{_rows(hit['clean_latex'])}\n\\end{{equation*}}\n"
         for hit in hits
     )
+    made = "\n".join(displays)
+    return f"{TEX_MARK}{made}" if made else ""
 
 
 def _line(text: str) -> str:

@@ -151,6 +151,7 @@ class HitReader:
         """Return the equation of a row as a hit; its score is the sum of its parts."""
         equation, title = self.equation(row)
         paper = self.records.paper(equation.article)
+        title = title or (paper.title if paper else "")
         return Hit(sum(parts.values()), equation, title, self.family(row), parts, strength, paper)
 
     def family(self, row: int) -> list[str]:

@@ -13,7 +13,7 @@ from eqemb.search.query import has_math_sign
 #: An article's name has none of the marks #, (, ) and :. Answers print ARTICLE (2.3) and
 #: ARTICLE#4 (2.3), which are names too.
 _EQUATION_NAME = re.compile(
-    r"(?P<article>[^#():]+?)(?P<blank>\s*)"
+    r"(?P<article>[^#():\s]++(?:\s++[^#():\s]++)*+)(?P<blank>\s*+)"
     r"(?:#(?P<ordinal>\d{1,9})(?:\s*\((?P<beside>[^()]+)\))?|\((?P<number>[^()]+)\)|:(?P<label>.+))"
 )
 #: Characters that occur in formulas but not in names.

@@ -48,7 +48,7 @@ from eqemb.search.match_kinds import (
 )
 from eqemb.search.query import Filters, WordQuery
 from eqemb.search.scoring import MAX_TYPES, Scored
-from eqemb.search.selection import CandidateSelection
+from eqemb.search.selection import MOST_READ, CandidateSelection
 from eqemb.search.strength import (
     equation_evidence,
     strength_of_equation,
@@ -254,9 +254,10 @@ class PartSearch(Search):
             return self._nearest(rows, cosines, asked.count)
         notes: list[str] = []
         terms = self.text.terms(question.words)
-        scored = self.score_words(question, allowed, wanted, notes, terms)
+        depth = max(asked.count, MOST_READ)
+        scored = self.score_words(question, allowed, wanted, notes, terms, depth=depth)
         has_allowed = bool(allowed.any())
-        scope, parts = scored
+        scope, parts, _ = scored
         allowed = scope.take(allowed)
         weighted, pool = dict(parts), np.empty(0, np.int64)
         if by == "all":
@@ -296,7 +297,7 @@ class PartSearch(Search):
         Whether answers agree is known to the front end alone. Most equations gain nothing; those
         that gain are counted there.
         """
-        scope, parts = scored
+        scope, parts, _ = scored
         evidence = None
         if asked.question.words and ("words" in parts or "structure" in parts):
             nothing = np.zeros(len(scope), np.float32)
@@ -343,8 +344,9 @@ class PartSearch(Search):
             found = self._candidates(Scored(self.every, parts), parts, allowed, asked.count)[1]
             return replace(found, has_allowed=bool(allowed.any()))
         wanted = wanted_parts(by, EQUATION_PARTS, has_model=self.vectors is not None)
-        scored = self.score_equation(EquationQuery(shape, None), allowed, wanted)
-        scope, parts = scored
+        depth = max(asked.count, MOST_READ)
+        scored = self.score_equation(EquationQuery(shape, None), allowed, wanted, depth=depth)
+        scope, parts, _ = scored
         own = -1 if asked.own_row is None else asked.own_row - self._first_row
         if 0 <= own < len(allowed):
             allowed[own] = False
@@ -421,7 +423,7 @@ class PartSearch(Search):
 
         Masks, `pool` and the first of the results are places of the scope.
         """
-        scope, parts = scored
+        scope, parts, _ = scored
         total = np.where(allowed, _total(weighted, scope), np.float32(0))
         places = top_k(total, count)
         if pool is not None:

@@ -125,12 +125,14 @@ def _bare(text: str) -> Iterator[QueryPiece]:
         if run and _is_formula(run, whole=whole):
             yield from _words(text[done : run[0].start])
             formula = text[run[0].start : run[-1].end]
-            yield QueryPiece("formula", re.sub(r"(?<!\\)[,.;:!?]+\Z", "", formula))
+            yield QueryPiece("formula", _LAST_MARKS.sub("", formula))
             done = run[-1].end
         at = end + 1
     yield from _words(text[done:])
 
 
+#: Punctuation at the end, but not that of a command such as `\,`.
+_LAST_MARKS = re.compile(r"(?:(?<![\\,.;:!?])|(?<=\\[,.;:!?]))[,.;:!?]++\Z")
 #: A word of a sentence, perhaps with punctuation.
 _QUERY_WORD = re.compile(r"[\"'(]*[^\W\d_]{2,}(?:['-][^\W\d_]+)*[.,;:!?)\"']*")
 

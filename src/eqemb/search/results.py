@@ -63,7 +63,7 @@ def equation_json(
         "text": renderer.text(equation.expanded),
         "mathml": renderer.mathml(equation.expanded, display=True),
         "article": equation.article,
-        "title": title,
+        "title": cited.title,
         "section": _plain_title(equation.section),
         "file": equation.file,
         "line": equation.line,

@@ -47,7 +47,7 @@ from eqemb.search.filtering import allowed_equations
 from eqemb.search.hits import HitReader
 from eqemb.search.paper import NO_MODEL, PaperRanking
 from eqemb.search.query import Filters, WordQuery
-from eqemb.search.selection import CandidateSelection
+from eqemb.search.selection import CandidateSelection, promising
 from eqemb.search.strength import (
     equation_evidence,
     strength_of_equation,
@@ -55,6 +55,7 @@ from eqemb.search.strength import (
     word_evidence,
 )
 from eqemb.search.typed_equation import EquationQuery, typed_notes
+from eqemb.search.vector_parts import VectorParts
 from eqemb.search.voting import WEIGHT, agreement
 
 #: The topic of an equation: the words that this many similar types have in common, how many words,
@@ -62,6 +63,11 @@ from eqemb.search.voting import WEIGHT, agreement
 TOPIC_TYPES, TOPIC_WORDS, TOPIC_TRUST = 20, 10, 4
 #: Types that the structure index returns.
 MAX_TYPES = 200
+#: The order in which parts are added up.
+_WORDS_ORDER = ("words", "meaning", "base", "definitions", "structure", "paper")
+_EQUATION_ORDER = (
+    "structure", "words", "meaning", "encoder", "base", "definitions", "paper",
+)  # fmt: skip
 #: The words of the topic of an equation that find candidates: those that weigh most.
 TOPIC_CANDIDATES = 5
 
@@ -75,6 +81,8 @@ class Scored(NamedTuple):
 
     scope: Scope
     parts: dict[str, Scores]
+    deepen: "Callable[[], Scored] | None" = None
+    """Scores all candidates by vectors, not only the best; None where that was done."""
 
 
 class Scoring:
@@ -104,6 +112,10 @@ class Scoring:
     def vectors(self) -> VectorSpace | None:
         """The vectors of the index; None where the library has no model."""
         return None if self._vectors is None else VectorSpace(self.segments, self._vectors)
+
+    @cached_property
+    def _vector_parts(self) -> VectorParts:
+        return VectorParts(self.segments, self.base, self.vectors)
 
     @cached_property
     def model(self) -> Embeddings | None:
@@ -155,6 +167,7 @@ class Scoring:
         scope: Scope | None = None,
         *,
         also: Sequence[int] = (),
+        depth: int | None = None,
     ) -> Scored:
         """Score equations by each wanted part.
 
@@ -166,6 +179,7 @@ class Scoring:
             terms: Those of the query, if they were looked up already.
             scope: The equations; by default all, and in a large library the candidates.
             also: Rows that are among the candidates in any case.
+            depth: How many of the best candidates have scores by vectors, too; by default all.
         """
         terms = terms if terms is not None else self.text.terms(question.words)
         defined = None
@@ -185,7 +199,18 @@ class Scoring:
                 vector = self.vectors.words_vector(question.words)
                 rows = chain(rows, self._selection.near(self.vectors.contexts, vector, only))
             scope = self._selection.scope(wanted, chain(rows, [np.array(also, np.int64)]))
-        return Scored(scope, self._word_parts(question, wanted, scope, terms, defined, alike))
+        parts = self._word_parts(question, wanted, scope, terms, defined, alike)
+        weights = word_weights(self.segments.live_count, names_symbol=bool(question.formulas))
+        sure = parts if question.formulas else self._lowered(parts, scope)
+        read = self._promise(sure, weights, scope, allowed, also, depth)
+
+        def with_vectors(read: Rows | None) -> Scored:
+            vectors = self._vector_parts
+            found = parts | vectors.for_words(question, wanted, scope, parts.get("words"), read)
+            ordered = {name: found[name] for name in _WORDS_ORDER if name in found}
+            return Scored(scope, ordered, None if read is None else lambda: with_vectors(None))
+
+        return with_vectors(read)
 
     def _word_parts(
         self,
@@ -196,19 +221,10 @@ class Scoring:
         defined: DefinedEquations | None,
         alike: Mapping[str, StructureMatches],
     ) -> dict[str, Scores]:
+        """Return the scores by parts for which no vectors are read."""
         parts: dict[str, Scores] = {}
         if "words" in wanted and terms:
             parts["words"] = self.text.score_words(question.words, terms, scope)
-        if self.vectors is not None and "meaning" in wanted:
-            vector = self.vectors.words_vector(question.words)
-            if vector.any():
-                parts["meaning"] = _cosines(self.vectors.contexts, vector, scope)
-        if "base" in wanted and ("words" not in wanted or "words" in parts):
-            # it ranks what the words find, and finds nothing without them
-            by_words = parts["words"] > 0 if "words" in parts else scope.take(self.segments.live)
-            types = scope.take(self.types)
-            if (likely := self.base.rank(question.words, types, by_words)) is not None:
-                parts["base"] = likely
         if defined is not None:
             parts["definitions"] = best_fits(*defined, scope)
         if alike:
@@ -217,6 +233,31 @@ class Scoring:
         if "paper" in wanted:
             parts["paper"] = self.paper.equations_for(question.words)[scope.take(self.types)]
         return parts
+
+    def _lowered(self, parts: Mapping[str, Scores], scope: Scope) -> Mapping[str, Scores]:
+        return lower_worked_numbers(parts, scope.take(self.segments.states_numbers))
+
+    def _promise(
+        self,
+        parts: Mapping[str, Scores],
+        weights: Mapping[str, float],
+        scope: Scope,
+        allowed: Mask,
+        also: Sequence[int],
+        depth: int | None,
+    ) -> Rows | None:
+        """Return the places of a selection that can be among the best `depth`, and those of `also`.
+
+        They alone are scored by vectors, given the other `parts`; None is for all.
+        """
+        if scope.rows is None or depth is None or not parts:
+            return None
+        sure = np.zeros(len(scope), np.float32)
+        for name, scores in parts.items():
+            sure += np.float32(weights.get(name, 1.0)) * scores
+        masks = [None] if self._is_all(allowed) else [None, scope.take(allowed)]
+        found = promising(sure, weights["meaning"] + weights["base"], masks, depth)
+        return np.union1d(found, scope.places_of(np.array(also, np.int64)))
 
     def weigh_words(
         self,
@@ -246,7 +287,7 @@ class Scoring:
         unknown: int,
     ) -> Scores | None:
         """Return the strength of every equation for words; with formulas, the mean of both."""
-        scope, parts = scored
+        scope, parts, _ = scored
         evidence = None
         if question.words and ("words" in parts or "structure" in parts):
             nothing = np.zeros(len(scope), np.float32)
@@ -284,6 +325,7 @@ class Scoring:
         scope: Scope | None = None,
         *,
         also: Sequence[int] = (),
+        depth: int | None = None,
     ) -> Scored:
         """Score equations by each wanted part, as `score_words` does."""
         found = None
@@ -309,14 +351,19 @@ class Scoring:
             parts["structure"] = self.by_equation(found, scope)
         if terms:
             parts["words"] = self.text.score_terms(terms, scope)
-        if vector is not None and (types := self._type_vectors) is not None:
-            parts["meaning"] = _cosines(types, vector, scope, self.types)
         parts |= self._other_parts(query, wanted, scope, same)
         places = scope.places_of(equal), scope.places_of(same)
-        for scores in parts.values():  # equal equations score 1, whatever words are around them
-            scores[places[0]] = EQUAL_SCORE
-            scores[places[1]] = 1.0
-        return Scored(scope, parts)
+        _raise_equal(parts, *places)
+        read = self._promise(parts, self.equation_weights, scope, allowed, also, depth)
+
+        def with_vectors(read: Rows | None) -> Scored:
+            late = self._vector_parts.for_equation(query.layout, vector, wanted, scope, read)
+            _raise_equal(late, *places)
+            found = parts | late
+            ordered = {name: found[name] for name in _EQUATION_ORDER if name in found}
+            return Scored(scope, ordered, None if read is None else lambda: with_vectors(None))
+
+        return with_vectors(read)
 
     @property
     def _type_vectors(self) -> VectorIndex | None:
@@ -332,15 +379,10 @@ class Scoring:
     def _other_parts(
         self, query: EquationQuery, wanted: Container[str], scope: Scope, same: Rows
     ) -> dict[str, Scores]:
-        """Return the scores by parts that find no candidates."""
+        """Return the scores by parts that find no candidates, without those of vectors."""
         parts: dict[str, Scores] = {}
         if query.encoder is not None and "encoder" in wanted:
             parts["encoder"] = scope.take(query.encoder.formula_scores(query.layout.latex))
-        if "base" in wanted:
-            if scope.rows is None:
-                parts["base"] = self.base.like_equation(query.layout).take(self.types)
-            else:
-                parts["base"] = self.base.like_equation(query.layout, scope.take(self.types))
         if query.meanings and "definitions" in wanted:
             parts["definitions"] = shared_meanings(self.definitions, query.meanings, scope)
         if "paper" in wanted:
@@ -426,9 +468,8 @@ class Scoring:
         return allowed_equations(self.records, self.segments, self.structure, filters)
 
 
-def _cosines(index: VectorIndex, vector: Scores, scope: Scope, types: Rows | None = None) -> Scores:
-    """Return the cosine of each equation of a scope; `types`, if given, are the rows of `index`."""
-    if scope.rows is not None:
-        return index.scores_of(scope.rows if types is None else types[scope.rows], vector)
-    scores = index.scores(vector)
-    return scores if types is None else scores.take(types)
+def _raise_equal(parts: Mapping[str, Scores], equal: Rows, same: Rows) -> None:
+    """Give equal equations the score 1 by every part, whatever words are around them."""
+    for scores in parts.values():
+        scores[equal] = EQUAL_SCORE
+        scores[same] = 1.0

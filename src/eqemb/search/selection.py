@@ -34,6 +34,10 @@ VOTING_CANDIDATES = 10 * POOL_SIZE
 #: Parts that find candidates. A ranking by another part alone scores every equation.
 FINDING_PARTS = frozenset({"words", "structure"})
 
+#: Candidates whose vectors are read: more of the best than an answer mostly looks at, and with them
+#: all that vectors could raise among these. Others could not, whatever their vectors are.
+MOST_READ = 100
+
 Rows = NDArray[Any]
 Mask = NDArray[np.bool_]
 Scores = NDArray[np.float32]
@@ -90,7 +94,7 @@ class CandidateSelection:
         A look at all vectors of a large library would take longer than all the rest.
         """
         if isinstance(index, ApproximateIndex) and vector.any():
-            yield index.nearest(vector, NEAR_CANDIDATES, only)[0]
+            yield index.candidates(vector, NEAR_CANDIDATES, only)
 
     def near_types(self, index: VectorIndex, vector: Scores, only: Mask | None) -> Iterator[Rows]:
         """Yield the equations of the types with the nearest vectors, as `near` does."""
@@ -104,6 +108,7 @@ class CandidateSelection:
     def _rows_of_types(self, types: Rows, only: Mask | None) -> Rows:
         """Return the first equations of each of some types; of those in a mask."""
         some = [np.empty(0, np.int64)]
+        self._segments.will_read_equations(types)
         for kind in types.tolist():
             rows = self._segments.equations_of([kind])
             some.append((rows if only is None else rows[only[rows]])[:EQUATIONS_OF_TYPE])
@@ -116,3 +121,31 @@ class CandidateSelection:
             copies = self._segments.copies(self._segments.type_keys[found.types])
             last = self._last_copies = found, copies
         return last[1]
+
+
+def promising(scores: Scores, most: float, masks: Iterable[Mask | None], depth: int) -> Rows:
+    """Return the places of the scores that can be among the best `depth`, in order.
+
+    Args:
+        scores: The scores without some of their parts.
+        most: What the missing parts can add at most.
+        masks: The best of each of these are wanted; None has all.
+        depth: How many.
+    """
+    found = np.zeros(len(scores), bool)
+    for mask in masks:
+        own = scores if mask is None else scores[mask]
+        cut = max(len(own) - depth, 0)
+        least = np.partition(own, cut)[cut] - np.float32(most) if cut else -np.inf
+        found |= (scores >= least) if mask is None else mask & (scores >= least)
+    return np.flatnonzero(found)
+
+
+def is_deep_enough(scores: Iterable[Scores], allowed: Mask, hits: Sequence[float], k: int) -> bool:
+    """Whether the `k` hits wanted are among the best `MOST_READ`, given the scores of the hits.
+
+    Equations of the families of hits are passed over, so that an answer may look at any number.
+    """
+    total = np.where(allowed, sum(scores), np.float32(0))
+    least = min(hits) - 1e-6 if len(hits) >= k else 0.0
+    return int(np.count_nonzero(total > least)) <= MOST_READ

@@ -23,7 +23,9 @@ _ERRORS = {
     414: "The URL is too long.",
     421: "The server does not answer requests for this host.",
     422: "A parameter is missing or invalid.",
+    429: "You have too many requests waiting, or sent too many wrong tokens; try again later.",
     503: "The server is busy; try again.",
+    504: "The answer took longer than the time limit.",
 }
 router = APIRouter(
     prefix="/v1",

@@ -17,7 +17,7 @@ from eqemb.errors import EqembError
 from eqemb.facade.library import Library
 from eqemb.server import api, site, symbol_pages
 from eqemb.server.cache import LRUCache
-from eqemb.server.forwarding import ForwardingMiddleware, forwarded_parts
+from eqemb.server.forwarding import ForwardingMiddleware
 from eqemb.server.map_worker import MapWorker
 from eqemb.server.middleware import LOOPBACK, MCP_PATH, SECURITY_HEADERS, AccessMiddleware
 from eqemb.server.processes import ProcessPool
@@ -25,7 +25,7 @@ from eqemb.server.ray_parts import RayParts
 from eqemb.server.responses import PageError, message_of, status_of
 from eqemb.server.service import Json, encode_json
 from eqemb.server.views import error_page
-from eqemb.server.workers import WorkerPool
+from eqemb.server.workers import TIME_LIMIT, WorkerPool
 
 _log = logging.getLogger("eqemb.server")
 #: Bytes of responses that are cached.
@@ -42,7 +42,7 @@ def make_app(  # noqa: PLR0913
     hosts: frozenset[str] = LOOPBACK,
     workers: int = 0,
     threads: int = 4,
-    seconds: float = 10.0,
+    seconds: float = TIME_LIMIT,
     draws: bool = False,
     only_agents: bool = False,
     parts: RayParts | None = None,
@@ -50,10 +50,10 @@ def make_app(  # noqa: PLR0913
     """The application that serves a library.
 
     Without a `token`, only requests for `hosts` are answered. `workers` is the number of processes
-    that answer; with 0, `threads` of this process do. `seconds` is the time limit of a query.
+    that answer; with 0, `threads` of this process do. `seconds` is the time limit of an answer.
     `draws` creates a missing map in the background. `only_agents` leaves out API and pages. The MCP
-    server is part of the application if its SDK is installed; threads of this process answer it.
-    `parts` search the library, if they are deployed; then there are no other processes.
+    server is part of the application if its SDK is installed. `parts` search the library, if they
+    are deployed; then there are no other processes.
     """
     pool = WorkerPool(
         folder,
@@ -63,51 +63,57 @@ def make_app(  # noqa: PLR0913
         open_library=Library.open if parts is None else parts.open_library,
     )
     pool.check()
-    endpoint = None
-    if only_agents or find_spec("mcp") is not None:
-        from eqemb.server.agents.transport import make_endpoint
-
-        endpoint = make_endpoint(pool)
+    serves_agents = only_agents or find_spec("mcp") is not None
     processes: ProcessPool | None = None
-    if workers and not only_agents and parts is None:
+    if workers and parts is None:
         processes = ProcessPool(pool.folder, snippets=snippets, workers=workers, seconds=seconds)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        worker = app.state.map_worker = MapWorker(pool.folder) if draws else None
+        worker = app.state.map_worker = None
         async with AsyncExitStack() as stack:
-            if endpoint is not None:
-                await stack.enter_async_context(endpoint.run())
             if processes is not None:
                 processes.start()
                 stack.push_async_callback(processes.close)
+            elif serves_agents:
+                await stack.enter_async_context(add_agents(app, pool))
+            if draws:
+                worker = app.state.map_worker = MapWorker(pool.folder)
             yield
         pool.close()
         if worker is not None:
             worker.close()
 
     app = make_answering_app(pool, lifespan=lifespan, only_agents=only_agents)
-    if endpoint is not None:
-        # POST alone: without sessions, there is no stream to GET
-        app.router.routes.append(Route(MCP_PATH, endpoint.app, methods=["POST"]))
     app.state.processes, app.state.parts = processes, parts
     if processes is not None:
 
         def is_own(path: str) -> bool:
+            if path == MCP_PATH:
+                return not serves_agents
             worker: MapWorker | None = app.state.map_worker
-            return path == "/map" and worker is not None and worker.is_pending
+            return only_agents or (path == "/map" and worker is not None and worker.is_pending)
 
         app.add_middleware(
             ForwardingMiddleware,
             pool=processes,
             cache=app.state.cache,
-            parts=forwarded_parts([route for router in _ROUTERS for route in router.routes]),
             version=lambda: pool.version,
             is_own=is_own,
             refuse=error_response,
         )
     app.add_middleware(AccessMiddleware, token=token, hosts=hosts, refuse=error_response)
     return app
+
+
+def add_agents(app: FastAPI, pool: WorkerPool) -> AbstractAsyncContextManager[None]:
+    """Add the MCP server to an application; it answers while the context is open."""
+    from eqemb.server.agents.transport import make_endpoint
+
+    endpoint = make_endpoint(pool)
+    # POST alone: without sessions, there is no stream to GET
+    app.router.routes.append(Route(MCP_PATH, endpoint.app, methods=["POST"]))
+    return endpoint.run()
 
 
 def make_answering_app(
@@ -168,7 +174,7 @@ def error_response(url: str, status: int, message: str, stats: Json | None = Non
     headers = {**SECURITY_HEADERS, "Cache-Control": "no-store"}
     if status == 413:
         headers["Connection"] = "close"  # the body is not read
-    if status == 503:
+    if status in (429, 503, 504):
         headers["Retry-After"] = "1"
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"

@@ -77,8 +77,10 @@ class MapWorker:
         if self._closed.is_set():  # closed while the process started
             self._process.terminate()
         errors = self._process.communicate()[1]
-        if self._process.returncode and not self._closed.is_set():
-            _log.warning("cannot create the map: %s", errors.strip().rpartition("\n")[2])
+        status = self._process.returncode
+        if status and not self._closed.is_set():
+            why = errors.strip().rpartition("\n")[2] or f"its process ended with status {status}"
+            _log.warning("cannot create the map: %s", why)
 
     def close(self) -> None:
         """Stop watching and end the process; it leaves no partial map."""

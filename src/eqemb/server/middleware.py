@@ -6,8 +6,12 @@ header `Authorization: Bearer`, or once in a form or in the URL (`?token=`); a c
 from then on. Everything else is GET without a body, so that links from elsewhere may carry the
 cookie (SameSite=Lax). The one exception is the MCP server, which takes POST requests with JSON: its
 token comes in the header, and a page of another site may not send them (Origin).
+
+Pages of other sites may link here, but not load anything in the background (Sec-Fetch-Site): what
+they cannot read could still cost work.
 """
 
+import contextlib
 import hashlib
 import hmac
 from collections.abc import Callable
@@ -17,6 +21,8 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from eqemb.server.clients import GuessLimiter, client_of
 
 #: Content-Security-Policy: only this server's own files, nothing inline.
 POLICY = (
@@ -52,6 +58,7 @@ class AccessMiddleware:
     ) -> None:
         """`refuse(url, status, message)` makes the response to a rejected request."""
         self._app, self._token, self._hosts, self._refuse = app, token, hosts, refuse
+        self._guesses = GuessLimiter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
@@ -65,6 +72,7 @@ class AccessMiddleware:
             await send(message)
 
         response = self._check_limits(scope) or await self._check_token(scope, receive)
+        response = response or _check_method(scope, self._refuse)
         if response is not None:
             await response(scope, receive, send_with_headers)
             return
@@ -84,6 +92,9 @@ class AccessMiddleware:
             if host not in self._hosts:
                 message = f"this server does not answer requests for the host {host!r}"
                 return self._refuse(scope["path"], 421, message)
+        if _is_background(headers):
+            message = "this server does not answer what pages of other sites load: open the link"
+            return self._refuse(scope["path"], 403, message)
         if _is_mcp(scope):
             return self._check_mcp(scope, headers)
         allowed = MAX_FORM_BYTES if self._token is not None and scope["method"] == "POST" else 0
@@ -105,44 +116,82 @@ class AccessMiddleware:
 
     def _is_own(self, origin: str, host: str) -> bool:
         """Whether an Origin header names this server."""
-        place = urlsplit(origin).netloc
+        try:
+            place = urlsplit(origin).netloc
+        except ValueError:  # not a URL
+            return False
         return bool(place) and (place.lower() == host.lower() or _host(place) in LOOPBACK)
 
     async def _check_token(self, scope: Scope, receive: Receive) -> Response | None:
         """If a token is set: a 401, or a redirect once the client has sent the token."""
-        if self._token is None:
+        if self._token is None or scope["path"].startswith(_PUBLIC_PATHS):
             return None
-        if _is_mcp(scope):
-            if self._is_bearer(Headers(scope=scope)):
-                return None
-            message = "this library requires a token: send the header Authorization: Bearer TOKEN"
-            return self._refuse(MCP_PATH, 401, message)
         path, query = _local_path(scope), scope["query_string"].decode("latin-1")
         rest = [(name, value) for name, value in _pairs(query) if name != "token"]
         url = path + (f"?{urlencode(rest)}" if rest else "")
-        form = await _body(receive) if scope["method"] == "POST" else query
-        given = [value for name, value in _pairs(form) if name == "token"]
-        if given and _equal(given[0], self._token):
+        form = ""
+        if not _is_mcp(scope):
+            form = await _body(receive) if scope["method"] == "POST" else query
+        entered = [value for name, value in _pairs(form) if name == "token"][:1]
+        sent = _sent_tokens(Headers(scope=scope), with_cookie=not _is_mcp(scope))
+        client = client_of(scope)
+        if entered or sent:
+            seconds = self._guesses.seconds_left(client)
+            if seconds:
+                return self._refuse_guesses(url, seconds)
+        if entered and _equal(entered[0], self._token):
             redirect = RedirectResponse(url, 303)
             # Lax, so that a link in a mail works; requests here only read
             redirect.set_cookie(COOKIE, _digest(self._token), httponly=True, samesite="lax")
             return redirect
-        if scope["path"].startswith(_PUBLIC_PATHS) or self._is_authorized(Headers(scope=scope)):
+        expected = {"bearer": self._token, "cookie": _digest(self._token)}
+        if any(_equal(value, expected[kind]) for kind, value in sent):
             return None
-        return self._refuse(url, 401, "this library requires a token")
+        for value in (*entered, *(value for _, value in sent)):
+            self._guesses.add(client, value)
+        message = "this library requires a token"
+        if _is_mcp(scope):
+            message += ": send the header Authorization: Bearer TOKEN"
+        return self._refuse(url, 401, message)
 
-    def _is_bearer(self, headers: Headers) -> bool:
-        kind, _, given = headers.get("authorization", "").partition(" ")
-        return kind.lower() == "bearer" and _equal(given.strip(), str(self._token))
+    def _refuse_guesses(self, url: str, seconds: int) -> Response:
+        message = f"too many wrong tokens came from your address: try again in {seconds} seconds"
+        response = self._refuse(url, 429, message)
+        response.headers["Retry-After"] = str(seconds)
+        return response
 
-    def _is_authorized(self, headers: Headers) -> bool:
-        if self._is_bearer(headers):
-            return True
-        try:
+
+def _sent_tokens(headers: Headers, *, with_cookie: bool) -> list[tuple[str, str]]:
+    """The tokens in the headers of a request, each with its kind."""
+    kind, _, given = headers.get("authorization", "").partition(" ")
+    found = [("bearer", given.strip())] if kind.lower() == "bearer" else []
+    if with_cookie:
+        with contextlib.suppress(CookieError):
             cookies = SimpleCookie(headers.get("cookie", ""))
-        except CookieError:
-            return False
-        return COOKIE in cookies and _equal(cookies[COOKIE].value, _digest(str(self._token)))
+            found += [("cookie", cookies[COOKIE].value)] if COOKIE in cookies else []
+    return found
+
+
+def _check_method(scope: Scope, refuse: Callable[[str, int, str], Response]) -> Response | None:
+    """A response that rejects a method, or answers OPTIONS."""
+    allowed = ("POST",) if _is_mcp(scope) else ("GET", "HEAD")
+    if scope["method"] in allowed:
+        return None
+    listed = ", ".join((*allowed, "OPTIONS"))
+    if scope["method"] == "OPTIONS":
+        return Response(status_code=204, headers={"Allow": listed})
+    message = f"{scope['method'][:20]} is not possible here, only {' or '.join(allowed)}"
+    response = refuse(scope["path"], 405, message)
+    response.headers["Allow"] = listed
+    return response
+
+
+def _is_background(headers: Headers) -> bool:
+    """Whether a browser says that a page of another site loads this, as an image or in a frame."""
+    if headers.get("sec-fetch-site", "none") in ("none", "same-origin"):
+        return False
+    mode, target = (headers.get(f"sec-fetch-{name}", "") for name in ("mode", "dest"))
+    return mode != "navigate" or target not in ("", "document")
 
 
 def _is_mcp(scope: Scope) -> bool:

@@ -12,8 +12,10 @@ one request at a time, and can be killed whenever that is over its limit:
 
 * A worker that dies is replaced. The request that it had is asked once more, of another worker, and
   fails with `BusyError` if that one dies, too: it may be what kills them.
-* A worker that is over the time limit is killed and replaced. Its request fails with `BusyError`
-  and is not repeated, as it would take as long again.
+* A worker that is over the time limit is killed and replaced. Its request fails with
+  `TimeLimitError` and is not repeated, as it would take as long again.
+
+Which request is next is the matter of `fair_queue`.
 
 Workers are started with `subprocess`, not forked, and talk through pipes that the event loop
 watches: the same on Linux, macOS and Windows. One whose parent ends, however it ends, reads the end
@@ -25,40 +27,54 @@ import logging
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from eqemb.server.workers import BusyError
+from eqemb.server.fair_queue import FULL_MESSAGE, FairQueue
+from eqemb.server.workers import TIME_LIMIT, BusyError, TimeLimitError
 from eqemb.storage.messages import MESSAGE_LENGTH, pack_message, unpack_message
 from eqemb.storage.process import python_command, python_environment
 
 _log = logging.getLogger("eqemb.server")
 #: Most worker processes by default.
 MAX_DEFAULT_WORKERS = 8
-#: Requests that may wait for a worker.
-MAX_WAITING = 128
+#: Seconds that a request may wait for a worker.
+MAX_WAIT = 10.0
 #: Seconds until a new worker must be ready; seconds between attempts to start one, at first and at
 #: most.
 START_TIMEOUT, FIRST_PAUSE, MAX_PAUSE = 60.0, 0.5, 30.0
 _NEW_PROCESS_GROUP = 0x200  # a flag of Windows, which `subprocess` defines only there
 #: Bytes that the front process reads ahead from a worker.
 _BUFFER_BYTES = 1 << 20
+#: The message that makes a worker import the MCP server, which most never need.
+PREPARE_AGENTS = "prepare agents"
 
 
 def default_workers() -> int:
-    """Return the number of workers for this machine: one for each core that we may use."""
+    """Return the number of workers for this machine: one for each core that we may use.
+
+    But at least two, as a long answer would hold up everybody else.
+    """
     if hasattr(os, "sched_getaffinity"):
         cores = len(os.sched_getaffinity(0))
     else:
         cores = os.cpu_count() or 1
-    return min(cores, MAX_DEFAULT_WORKERS)
+    return max(2, min(cores, MAX_DEFAULT_WORKERS))
 
 
 class WorkerRequest(NamedTuple):
-    """What a worker is asked: a GET request, without headers."""
+    """What a worker is asked: a GET request without headers, or a POST request for agents."""
 
     path: str
     query: bytes
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+    body: bytes | None = None
+
+    @property
+    def is_for_agents(self) -> bool:
+        """Whether the MCP server answers it."""
+        return self.body is not None
 
 
 class WorkerResponse(NamedTuple):
@@ -78,6 +94,7 @@ class WorkerProcess:
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
+        self._has_agents = self._is_killed = False
 
     @classmethod
     async def start(cls, folder: Path, snippets: str) -> "WorkerProcess":
@@ -112,9 +129,16 @@ class WorkerProcess:
         return self._process.pid
 
     @property
-    def is_alive(self) -> bool:
-        """Whether the process has not ended, as far as is known."""
-        return self._process.returncode is None
+    def is_usable(self) -> bool:
+        """Whether the process was not killed and has not ended, as far as is known."""
+        return not self._is_killed and self._process.returncode is None
+
+    async def prepare(self, request: WorkerRequest) -> None:
+        """Let the worker load what it needs for a request, which does not count as its time."""
+        if request.is_for_agents and not self._has_agents:
+            async with asyncio.timeout(START_TIMEOUT):
+                await self._exchange(PREPARE_AGENTS)
+            self._has_agents = True
 
     async def ask(self, request: WorkerRequest) -> WorkerResponse:
         """Return the response to a request; raise `WorkerDiedError` if the worker ends."""
@@ -135,7 +159,8 @@ class WorkerProcess:
 
     def kill(self) -> None:
         """End the process at once."""
-        if self.is_alive:
+        self._is_killed = True
+        if self._process.returncode is None:
             self._process.kill()
 
     async def wait(self) -> int:
@@ -156,13 +181,14 @@ class ProcessPool:
     """Worker processes for a library, used from one event loop."""
 
     def __init__(
-        self, folder: Path, *, snippets: str = "full", workers: int = 2, seconds: float = 10.0
+        self, folder: Path, *, snippets: str = "full", workers: int = 2, seconds: float = TIME_LIMIT
     ) -> None:
-        """`seconds` is the time limit for an answer, and for waiting until a worker is idle."""
+        """`seconds` is the time limit for an answer."""
         self._folder, self._snippets, self.seconds = folder, snippets, seconds
-        self._count, self._waiting, self._closing = workers, 0, False
+        self._count, self._closing = workers, False
         # the worker that was used last is used first: its caches are warm
-        self._idle: asyncio.LifoQueue[WorkerProcess] = asyncio.LifoQueue()
+        self._idle: list[WorkerProcess] = []
+        self._queue: FairQueue[WorkerProcess] = FairQueue(workers)
         self._tasks: list[asyncio.Task[None]] = []
         self._alive: set[WorkerProcess] = set()
 
@@ -188,7 +214,7 @@ class ProcessPool:
                 continue
             pause = FIRST_PAUSE
             self._alive.add(worker)
-            self._idle.put_nowait(worker)
+            self._put(worker)
             try:
                 status = await worker.wait()
             finally:
@@ -196,43 +222,69 @@ class ProcessPool:
                 await worker.end()
             _log.warning("worker process %d ended with status %d: replaced", worker.pid, status)
 
-    async def submit(self, request: WorkerRequest) -> WorkerResponse:
-        """Return the response of a worker; raise `BusyError` if there is none in time."""
-        if self._closing or self._waiting >= MAX_WAITING:
-            raise BusyError("the server has too many requests: try again in a moment")
+    async def submit(
+        self, request: WorkerRequest, client: str = "", gone: "asyncio.Future[Any] | None" = None
+    ) -> WorkerResponse:
+        """Return the response of a worker; raise `BusyError` if there is none in time.
+
+        A request that still waits when `gone` is done, because its client left, is not answered.
+        """
+        if self._closing:
+            raise BusyError(FULL_MESSAGE)
         for _ in range(2):
-            worker = await self._take()
+            worker = await self._take(client, gone)
+            start = time.monotonic()
             try:
-                async with asyncio.timeout(self.seconds):
-                    found = await worker.ask(request)
+                return await self._answer(worker, request)
             except WorkerDiedError:
                 worker.kill()  # it may have closed its pipes only
-                continue
-            except TimeoutError:
-                worker.kill()
-                raise BusyError(
-                    f"the query took longer than {self.seconds:g} seconds: try a simpler one"
-                ) from None
             except BaseException:  # cancelled: its answer would be taken for that of the next one
                 worker.kill()
                 raise
-            self._idle.put_nowait(worker)
-            return found
+            finally:
+                self._queue.finish(client, time.monotonic() - start)
+                self._put(worker)
         raise BusyError("the worker processes ended while they answered this query: try another")
 
-    async def _take(self) -> WorkerProcess:
-        """Return an idle worker, which nobody else uses until it is put back."""
-        self._waiting += 1
+    async def _answer(self, worker: WorkerProcess, request: WorkerRequest) -> WorkerResponse:
         try:
+            await worker.prepare(request)
             async with asyncio.timeout(self.seconds):
-                while True:
-                    worker = await self._idle.get()
-                    if worker.is_alive:
-                        return worker
+                return await worker.ask(request)
         except TimeoutError:
-            raise BusyError("the server has too many requests: try again in a moment") from None
+            raise TimeLimitError(self.seconds) from None
+
+    async def _take(self, client: str, gone: "asyncio.Future[Any] | None") -> WorkerProcess:
+        """Return an idle worker, which nobody else uses until it is put back."""
+        turn = self._queue.add(client)
+        self._start_waiting()
+        waited: list[asyncio.Future[Any]] = [turn] if gone is None else [turn, gone]
+        try:
+            await asyncio.wait(waited, timeout=MAX_WAIT, return_when=asyncio.FIRST_COMPLETED)
+            if turn.done():
+                return turn.result()
+        except asyncio.CancelledError:
+            if turn.done() and turn.exception() is None:
+                self._queue.finish(client, 0.0)
+                self._put(turn.result())
+            raise
         finally:
-            self._waiting -= 1
+            self._queue.remove(client, turn)
+        raise BusyError(FULL_MESSAGE)
+
+    def _put(self, worker: WorkerProcess) -> None:
+        """Let others use a worker, unless it was killed."""
+        if worker.is_usable:
+            self._idle.append(worker)
+        self._start_waiting()
+
+    def _start_waiting(self) -> None:
+        """Give idle workers to requests that wait."""
+        while self._idle:
+            worker = self._idle.pop()
+            if worker.is_usable and not self._queue.start(worker):
+                self._idle.append(worker)
+                return
 
     async def close(self) -> None:
         """End all workers."""

@@ -30,6 +30,7 @@ from eqemb.facade.parts import LibraryPart, PartPlace, PartsLibrary, part_places
 from eqemb.index.statistics import LibraryStatistics, library_statistics
 from eqemb.library.engines import LOCAL, RAY, check_port
 from eqemb.search.parts import PartAnswer, PartQuestion
+from eqemb.storage.process import empty_current_folder
 
 _log = logging.getLogger("eqemb.server")
 #: How an engine starts that is the address of a cluster.
@@ -373,9 +374,10 @@ def connect(engine: str) -> tuple[Any, Any]:
         if engine != RAY:  # Ray itself would try for minutes
             host, _, port = settings["address"].rpartition(":")
             socket.create_connection((host, int(port)), CONNECT_TIMEOUT).close()
-        ray.init(namespace="eqemb", **settings)
+        with empty_current_folder():
+            ray.init(namespace="eqemb", **settings)
         serve.start(proxy_location="Disabled", logging_config={"log_level": "ERROR"})
-    except (ConnectionError, OSError, RuntimeError, ValueError) as error:
+    except Exception as error:  # noqa: BLE001 - Ray raises the class itself on a busy machine
         if engine == RAY:
             raise UsageError(f"Ray does not start on this machine: {_last_line(error)}") from None
         raise UsageError(

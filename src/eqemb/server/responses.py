@@ -14,7 +14,7 @@ from eqemb.errors import EqembError, UsageError
 from eqemb.server.cache import LRUCache
 from eqemb.server.queries import MissingError
 from eqemb.server.service import Json, Service, encode_json
-from eqemb.server.workers import BusyError, WorkerPool
+from eqemb.server.workers import BusyError, TimeLimitError, TooManyRequestsError, WorkerPool
 
 WEB = Path(__file__).parent / "web"
 
@@ -84,7 +84,10 @@ def status_of(error: Exception) -> int:
     """The HTTP status of an error."""
     if isinstance(error, HTTPException):
         return error.status_code
-    kinds = {RequestValidationError: 422, MissingError: 404, BusyError: 503, UsageError: 400}
+    kinds = {
+        RequestValidationError: 422, MissingError: 404, UsageError: 400,
+        TooManyRequestsError: 429, TimeLimitError: 504, BusyError: 503,
+    }  # fmt: skip
     return next((code for kind, code in kinds.items() if isinstance(error, kind)), 500)
 
 

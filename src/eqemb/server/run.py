@@ -3,10 +3,11 @@
 import asyncio
 import contextlib
 import ipaddress
+import os
 import socket
 import threading
 import webbrowser
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
@@ -17,12 +18,16 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from eqemb.errors import UsageError
 from eqemb.server.app import make_app
+from eqemb.server.clients import Network, client_name, networks
 from eqemb.server.middleware import LOOPBACK
 from eqemb.server.processes import default_workers
 from eqemb.server.ray_parts import RayParts, check_engine
+from eqemb.server.workers import TIME_LIMIT
 
 #: Most connections at once; most bytes of a request's head (a longer one is answered 400).
 MAX_CONNECTIONS, MAX_HEAD_BYTES = 512, 128 << 10
+#: Most connections of one client, unless it is a reverse proxy.
+MAX_CLIENT_CONNECTIONS = 128
 #: Seconds until a request must be complete, and without progress in reading a response; seconds for
 #: the last responses at shutdown.
 CLIENT_TIMEOUT, SHUTDOWN_TIMEOUT = 15.0, 5
@@ -41,19 +46,31 @@ class LimitedH11Protocol(H11Protocol):
 
     timeout: float = CLIENT_TIMEOUT
     max_connections: int = MAX_CONNECTIONS
+    max_client_connections: int = MAX_CLIENT_CONNECTIONS
+    proxies: tuple[Network, ...] = ()
     _request_timer: asyncio.TimerHandle | None = None
     _write_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the request timer, unless there are too many connections."""
         super().connection_made(transport)
-        if len(self.connections) > self.max_connections:
+        if len(self.connections) > self.max_connections or self._is_one_too_many():
             transport.abort()
             return
         connection = transport.get_extra_info("socket")
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
         transport.set_write_buffer_limits(high=0)  # pause writing while any byte is buffered
         self._update_request_timer()
+
+    def _is_one_too_many(self) -> bool:
+        """Whether this client has too many connections."""
+        if self.client is None or any(
+            ipaddress.ip_address(self.client[0]) in network for network in self.proxies
+        ):
+            return False
+        clients = [getattr(protocol, "client", None) for protocol in self.connections]
+        names = [client_name(client[0]) for client in clients if client is not None]
+        return names.count(client_name(self.client[0])) > self.max_client_connections
 
     def data_received(self, data: bytes) -> None:
         """Handle data; an incomplete request does not extend the timeout."""
@@ -112,6 +129,8 @@ def serve(  # noqa: PLR0913
     draws: bool = True,
     only_agents: bool = False,
     workers: int | None = None,
+    seconds: float = TIME_LIMIT,
+    proxies: Sequence[str] = (),
     engine: str = "local",
     parts: int | None = None,
     replicas: int = 1,
@@ -120,9 +139,12 @@ def serve(  # noqa: PLR0913
     """Serve a library until interrupted.
 
     `draws` creates a missing map in the background; `only_agents` serves MCP alone. `workers`
-    processes answer requests, by default one for each core; 0 for threads of this one. With the
-    engine "ray" or "ray://HOST", `parts` of the library are searched by as many `replicas` each.
+    processes answer requests, by default one for each core; 0 for threads of this one. An answer
+    may take so many `seconds`. `proxies` are addresses or networks of reverse proxies, whose header
+    X-Forwarded-For names the client. With the engine "ray" or "ray://HOST", `parts` of the library
+    are searched by as many `replicas` each.
     """
+    trusted = networks(proxies)
     if token is None and not is_loopback(host):
         raise UsageError(
             f"anyone who can reach {host} could read the library: set a token with --token"
@@ -147,6 +169,7 @@ def serve(  # noqa: PLR0913
             token=token,
             hosts=hosts,
             workers=default_workers() if workers is None else workers,
+            seconds=seconds,
             draws=draws,
             only_agents=only_agents,
             parts=deployed,
@@ -157,24 +180,37 @@ def serve(  # noqa: PLR0913
         if browse:
             threading.Timer(0.5, webbrowser.open, (url,)).start()
         with contextlib.suppress(KeyboardInterrupt):  # uvicorn has shut down by then
-            uvicorn.Server(uvicorn_config(app)).run(sockets=[listener])
+            uvicorn.Server(uvicorn_config(app, proxies=trusted)).run(sockets=[listener])
 
 
 def uvicorn_config(
-    app: FastAPI, *, timeout: float = CLIENT_TIMEOUT, max_connections: int = MAX_CONNECTIONS
+    app: FastAPI,
+    *,
+    timeout: float = CLIENT_TIMEOUT,
+    max_connections: int = MAX_CONNECTIONS,
+    max_client_connections: int = MAX_CLIENT_CONNECTIONS,
+    proxies: tuple[Network, ...] = (),
 ) -> uvicorn.Config:
     """The settings of uvicorn, with limits on clients."""
-    limits = {"timeout": timeout, "max_connections": max_connections}
+    limits = {
+        "timeout": timeout,
+        "max_connections": max_connections,
+        "max_client_connections": max_client_connections,
+        "proxies": proxies,
+    }
     return uvicorn.Config(
         app,
         http=type("LimitedH11Protocol", (LimitedH11Protocol,), limits),
         h11_max_incomplete_event_size=MAX_HEAD_BYTES,
         ws="none",
-        log_level="warning",
+        log_level="error",  # a warning for each invalid request would let anybody fill the disk
         access_log=False,
         timeout_keep_alive=15,
         timeout_graceful_shutdown=SHUTDOWN_TIMEOUT,
         server_header=False,
+        # by default, uvicorn would believe the header X-Forwarded-For of all local programs
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=[str(network) for network in proxies],
     )
 
 
@@ -195,7 +231,8 @@ def bind(host: str, port: int) -> socket.socket:
         family, kind, protocol, _, address = addresses[0]
         # asyncio sets TCP_NODELAY only if the protocol is given: without it, 40 ms a response
         listener = socket.socket(family, kind, protocol)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if os.name != "nt":  # on Windows, several programs could use the port at once
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind(address)
         except OSError:

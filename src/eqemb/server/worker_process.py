@@ -1,9 +1,10 @@
 """A worker process of the server: answers one request at a time until its parent ends.
 
 `processes.ProcessPool` starts it. It reads requests from stdin and writes responses to stdout. A
-request is a path and a query string; its response, with status, headers and body, comes from the
-same application as in the front process, so that both give the same bytes. When stdin ends the
-process ends at once, even in the middle of an answer: it never outlives its parent.
+request is a path and a query string, for agents also a body; its response, with status, headers and
+body, comes from the same application as in the front process, so that both give the same bytes.
+When stdin ends the process ends at once, even in the middle of an answer: it never outlives its
+parent.
 """
 
 import asyncio
@@ -11,13 +12,15 @@ import gc
 import os
 import sys
 import threading
+from contextlib import AsyncExitStack
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, BinaryIO
 
+from fastapi import FastAPI
 from starlette.types import ASGIApp, Message
 
-from eqemb.server.app import make_answering_app
+from eqemb.server.app import add_agents, make_answering_app
 from eqemb.server.processes import WorkerRequest, WorkerResponse
 from eqemb.server.workers import WorkerPool
 from eqemb.storage.messages import receive, send
@@ -29,20 +32,20 @@ async def respond(app: ASGIApp, request: WorkerRequest) -> WorkerResponse:
         "type": "http",
         "asgi": {"version": "3.0"},
         "http_version": "1.1",
-        "method": "GET",
+        "method": "GET" if request.body is None else "POST",
         "scheme": "http",
         "path": request.path,
         "query_string": request.query,
         "root_path": "",
-        "headers": [],
+        "headers": list(request.headers),
         "client": None,
         "server": ("localhost", 80),
     }
     head: dict[str, Any] = {}
     body = bytearray()
 
-    async def receive_nothing() -> Message:
-        return {"type": "http.request", "body": b"", "more_body": False}
+    async def receive_body() -> Message:
+        return {"type": "http.request", "body": request.body or b"", "more_body": False}
 
     async def collect(message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -51,14 +54,14 @@ async def respond(app: ASGIApp, request: WorkerRequest) -> WorkerResponse:
             body.extend(message.get("body", b""))
 
     try:
-        await app(scope, receive_nothing, collect)
+        await app(scope, receive_body, collect)
     except Exception:
         if not head:  # otherwise it was logged, and answered with the status 500
             raise
     return WorkerResponse(head["status"], list(head["headers"]), bytes(body))
 
 
-def _read_requests(stream: BinaryIO, requests: "SimpleQueue[WorkerRequest]") -> None:
+def _read_requests(stream: BinaryIO, requests: "SimpleQueue[WorkerRequest | str]") -> None:
     """Put requests into a queue; end the process when the parent closes its end."""
     try:
         while True:
@@ -72,23 +75,32 @@ def main() -> None:
     source, target = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr  # nothing else may be printed between the messages
     folder, snippets = receive(source)
-    requests: SimpleQueue[WorkerRequest] = SimpleQueue()
+    requests: SimpleQueue[WorkerRequest | str] = SimpleQueue()
     threading.Thread(target=_read_requests, args=(source, requests), daemon=True).start()
     pool = WorkerPool(Path(folder), snippets=snippets, threads=0)
     app = make_answering_app(pool, cache_bytes=0)  # the front process caches responses
     pool.warm_up()
     gc.collect()
     gc.freeze()  # what is loaded by now stays: later collections need not visit it
-    asyncio.run(_answer(app, requests, target))
+    asyncio.run(_answer(app, pool, requests, target))
 
 
-async def _answer(app: ASGIApp, requests: "SimpleQueue[WorkerRequest]", target: BinaryIO) -> None:
+async def _answer(
+    app: FastAPI, pool: WorkerPool, requests: "SimpleQueue[WorkerRequest | str]", target: BinaryIO
+) -> None:
     """Send "ready", then the response to each request."""
     send(target, "ready")
-    while True:
-        # Waiting here stops the event loop, which has nothing else to do. `Runner.run` for each
-        # request would set a signal handler, for which Python writes out the whole last response.
-        send(target, await respond(app, requests.get()))
+    async with AsyncExitStack() as stack:
+        while True:
+            # Waiting here stops the event loop, which has nothing else to do. `Runner.run` for each
+            # request would set a signal handler, for which Python writes out the whole last
+            # response.
+            request = requests.get()
+            if isinstance(request, str):  # PREPARE_AGENTS
+                await stack.enter_async_context(add_agents(app, pool))
+                send(target, "ready")
+            else:
+                send(target, await respond(app, request))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ import asyncio
 import contextlib
 import logging
 import re
-import sqlite3
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +19,7 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 from eqemb import __version__
-from eqemb.errors import EqembError
+from eqemb.errors import DamageError, EqembError, UsageError
 from eqemb.facade.equation_map import map_place
 from eqemb.facade.library import Library
 from eqemb.library.generations import read_state
@@ -28,8 +27,13 @@ from eqemb.server.service import Service
 
 _log = logging.getLogger("eqemb.server")
 T = TypeVar("T")
+#: Seconds that an answer may take by default.
+TIME_LIMIT = 5.0
+_CANNOT_READ = "the library cannot be read at the moment: try again later"
 #: Requests that may wait for each thread.
 QUEUE_PER_THREAD = 16
+#: Characters of an error message; of a longer one, the middle is left out.
+_MAX_MESSAGE = 600
 #: Advice to run a command, at the end of a message or of one of its clauses. The pattern starts at
 #: the start of a clause: tried at every character, it would be slow on long messages.
 _COMMAND_ADVICE = re.compile(r"(?:^|[;:,] ?|(?<=`))[^;:,`]*`eqemb [^`]*`[^;:]*")
@@ -37,6 +41,20 @@ _COMMAND_ADVICE = re.compile(r"(?:^|[;:,] ?|(?<=`))[^;:,`]*`eqemb [^`]*`[^;:]*")
 
 class BusyError(EqembError):
     """The server cannot answer this request now."""
+
+
+class TooManyRequestsError(BusyError):
+    """This client has too many requests."""
+
+
+class TimeLimitError(BusyError):
+    """An answer took longer than the time limit."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(
+            f"the answer took longer than the time limit of {seconds:g} seconds: try a simpler"
+            " query or fewer filters"
+        )
 
 
 class WorkerPool:
@@ -48,7 +66,7 @@ class WorkerPool:
         *,
         snippets: str = "full",
         threads: int = 4,
-        seconds: float = 10.0,
+        seconds: float = TIME_LIMIT,
         open_library: Callable[[Path], Library] = Library.open,
     ) -> None:
         """`open_library` opens the library for a thread."""
@@ -56,6 +74,8 @@ class WorkerPool:
         # absolute, so that `public_message` can remove it; not resolved, as a link may change
         self.folder, self.snippets, self.seconds = folder.absolute(), snippets, seconds
         self._local, self._logged = threading.local(), ""
+        self._damaged: tuple[tuple[int, ...] | None, Library] | None = None
+        """A library with damage: nothing is answered until one of its files is replaced."""
         self._threads = ThreadPoolExecutor(threads, "eqemb-worker") if threads else None
         self._slots = threading.Semaphore(threads * (1 + QUEUE_PER_THREAD))
 
@@ -84,40 +104,88 @@ class WorkerPool:
             return await asyncio.wait_for(asyncio.wrap_future(work), self.seconds)
         except TimeoutError:
             work.cancel()  # has no effect if the thread has started on it
-            raise BusyError(
-                f"the query took longer than {self.seconds:g} seconds: try a simpler one"
-            ) from None
+            raise TimeLimitError(self.seconds) from None
 
     def _answer(self, request: Callable[[Service], T]) -> T:
-        service = self._service()
-        service.library.begin_request()
-        try:
-            return request(service)
-        except (OSError, sqlite3.Error):
-            if self._stamp() == self._local.stamp:
-                raise
-            # the library changed while it was read
-            return request(self._service())
+        """The result of a function of the service; never one of files that changed meanwhile."""
+        for _ in range(2):
+            service = self._service()
+            service.library.begin_request()
+            try:
+                found = request(service)
+            except Exception as error:
+                if not self._is_outdated(error):
+                    self._refuse_damage(service.library, error)
+                    raise
+            else:
+                if service.library.changed_file() is None:
+                    return found
+            self._drop()
+        raise BusyError("the library is being changed: try again in a moment")
+
+    def _is_outdated(self, error: Exception) -> bool:
+        """Whether an error may be due to files that changed since the library was opened."""
+        library: Library = self._local.service.library
+        is_replaced = self._stamp() != self._local.stamp
+        is_ours = isinstance(error, UsageError | BusyError)  # of a complete state, old or new
+        return library.changed_file() is not None or (is_replaced and not is_ours)
+
+    def _refuse_damage(self, library: Library, error: Exception) -> None:
+        """Raise `BusyError` if a damaged file may have caused an error; it is checked once."""
+        if isinstance(error, UsageError | BusyError):
+            return
+        if error.__class__ is not DamageError:
+            if self._local.is_intact:
+                return
+            try:
+                library.check_damage(error)
+            except DamageError as found:
+                error = found
+            else:
+                self._local.is_intact = True
+                return
+        self._log_once(error)
+        self._damaged = self._local.stamp, library
+        self._drop()
+        raise BusyError(_CANNOT_READ) from None
+
+    def _log_once(self, error: Exception) -> None:
+        """Log why the library cannot be read, once and not for every request."""
+        if str(error) != self._logged:
+            self._logged = str(error)
+            _log.warning("cannot read the library: %s", error)
+
+    def _drop(self) -> None:
+        """Close this thread's library."""
+        service: Service | None = getattr(self._local, "service", None)
+        self._local.service = None  # never keep one whose library is closed
+        if service is not None:
+            service.library.close()
 
     def _service(self) -> Service:
         """This thread's service, for the library as it is now."""
         local, stamp = self._local, self._stamp()
+        damaged = self._damaged  # another thread may reset it
+        if damaged is not None:
+            before, library = damaged
+            if before == stamp and library.has_checksums and library.changed_file() is None:
+                raise BusyError(_CANNOT_READ)
+            self._damaged = None
         service: Service | None = getattr(local, "service", None)
-        if service is None or local.stamp != stamp:
-            local.service = None  # never keep one whose library is closed
-            if service is not None:
-                service.library.close()
+        if service is None or local.stamp != stamp or self._may_crash(service):
+            self._drop()
             try:
                 library = self._open_library(self.folder)
             except EqembError as error:
-                if str(error) != self._logged:  # log it once, not for every request
-                    self._logged = str(error)
-                    _log.warning("cannot open the library: %s", error)
-                raise BusyError(
-                    "the library cannot be read at the moment: try again later"
-                ) from None
-            local.stamp, local.service, self._logged = stamp, Service(library, self.snippets), ""
+                self._log_once(error)
+                raise BusyError(_CANNOT_READ) from None
+            local.stamp, local.is_intact, self._logged = stamp, False, ""
+            local.service = Service(library, self.snippets)
         return cast(Service, local.service)
+
+    def _may_crash(self, service: Service) -> bool:
+        """Whether this process, which nobody replaces, may read a mapped file that was cut."""
+        return self._threads is not None and service.library.changed_file() is not None
 
     # ------------------------------------------------------------ identity of the library
 
@@ -136,11 +204,13 @@ class WorkerPool:
         return _file_stamp(self.folder / "library.json")
 
     def public_message(self, message: str) -> str:
-        """An error message without the library's path and without commands to run."""
+        """An error message without the library's path and commands to run, and not too long."""
         message = _COMMAND_ADVICE.sub("", message)
         for path in (self.folder, self.folder.resolve()):
             if len(str(path)) > 1:
                 message = message.replace(str(path), "this library")
+        if len(message) > _MAX_MESSAGE:  # it quotes a long query
+            message = f"{message[: _MAX_MESSAGE // 2]} … {message[-_MAX_MESSAGE // 2 :]}"
         return message
 
     def close(self) -> None:

@@ -13,10 +13,13 @@
     streams    byte streams, decompressed within limits
     archives   the members of a tar or zip archive
     content    recognise a file by its first bytes
+    inclusions which file includes which
     folders    loose TeX: which files are papers, and which are parts of papers
+    records    records of unarXive, one per line
     documents  other formats: which files are documents, and which accompany them
     discovery  list the papers under the given paths
     loading    open one paper
+    fetching   copy a remote paper to a folder on disk
     inventory  what is under paths that hold no paper
 
 `discover` lists the papers in a fixed order and reads only the first bytes of each file. `load`

@@ -119,6 +119,7 @@ def _tar_member(stream: ByteStream, name: str, size: int, flag: bytes) -> Iterat
 
 
 _ZIP_ENTRY = struct.Struct("<4s6H3L5H2L")
+_ZIP_LOCAL_BYTES = 30
 _ZIP_METHODS = {0: "", 8: "deflate", 12: "bzip2"}
 _ZIP_ENCRYPTED = 1
 _ZIP_FULL = 0xFFFFFFFF
@@ -157,8 +158,12 @@ def _zip64(extra: bytes, values: list[int]) -> list[int]:
 
 
 def zip_members(file: BinaryIO, meter: Meter) -> Iterator[Member]:
-    """Iterate over the entries of a zip, as its directory lists them."""
+    """Iterate over the entries of a zip, as its directory lists them.
+
+    Entries that overlap are refused: together they claim more bytes than precede the directory.
+    """
     at, end, shift = _zip_directory(file)
+    free = at
     while at + _ZIP_ENTRY.size <= end:
         file.seek(at)
         entry = file.read(_ZIP_ENTRY.size)
@@ -170,6 +175,9 @@ def zip_members(file: BinaryIO, meter: Meter) -> Iterator[Member]:
         name, extra = decode_name(file.read(lengths[0])), file.read(lengths[1])
         at += _ZIP_ENTRY.size + sum(lengths)
         size, packed, offset = _zip64(extra, [size, packed, offset])
+        free -= _ZIP_LOCAL_BYTES + lengths[0] + packed
+        if free < 0:
+            raise SourceError("archive bomb", "entries of the zip overlap")
         trouble = "" if method in _ZIP_METHODS else "unsupported compression"
         trouble = "encrypted member" if flags & _ZIP_ENCRYPTED else trouble
         pieces = _zip_data(file, offset + shift, packed, _ZIP_METHODS.get(method, ""), meter)
@@ -181,10 +189,10 @@ def zip_members(file: BinaryIO, meter: Meter) -> Iterator[Member]:
 def _zip_data(file: BinaryIO, at: int, packed: int, form: str, meter: Meter) -> Iterator[bytes]:
     """The content of one entry, found by its local header."""
     file.seek(at)
-    local = file.read(30)
-    if len(local) < 30 or local[:4] != b"PK\3\4":
+    local = file.read(_ZIP_LOCAL_BYTES)
+    if len(local) < _ZIP_LOCAL_BYTES or local[:4] != b"PK\3\4":
         raise EOFError("the entry is not where the directory says")
-    file.seek(at + 30 + sum(struct.unpack_from("<2H", local, 26)))
+    file.seek(at + _ZIP_LOCAL_BYTES + sum(struct.unpack_from("<2H", local, 26)))
     pieces = take_bytes(stream_from(file), packed)
     if form:
         yield from inflate(ByteStream(pieces), form, meter)

@@ -15,7 +15,7 @@ from typing import BinaryIO
 from eqemb.errors import SourceError
 from eqemb.sources.archives import Member, tar_header, tar_members, zip_members
 from eqemb.sources.files import open_file
-from eqemb.sources.found import NO_DOCUMENT, OTHER_FORMS
+from eqemb.sources.found import NO_DOCUMENT, OTHER_FORMS, OWN_EXPORT
 from eqemb.sources.streams import (
     CHUNK_BYTES,
     ENGINES,
@@ -25,6 +25,7 @@ from eqemb.sources.streams import (
     inflate,
     stream_from,
 )
+from eqemb.storage.marks import is_own_export
 
 _MAGIC = (
     *((magic, form) for form, (magic, _) in ENGINES.items() if magic),
@@ -63,7 +64,7 @@ _COMMENT_SIGN = re.compile(rb"(?<!\\)(?:\\\\)*%")
 #: Roots of XML documents; any other file in XML holds settings or data.
 _XML_ROOTS = frozenset((b"article", b"pmc-articleset", b"tei", b"tei.2", b"html"))
 _XML_ROOT = re.compile(rb"<(?:[\w.-]+:)?([\w.-]+)")
-_XML_COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
+_XML_COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
 #: Bytes by which a document of a format is confirmed.
 HEAD_BYTES = 4096
 _CONTROLS = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1a\x1b"))
@@ -104,6 +105,8 @@ def identify(head: bytes) -> str:
     """Recognise a file by its first bytes: a format, or the cause why it is not a paper."""
     if not head:
         return "empty"
+    if is_own_export(head):
+        return OWN_EXPORT
     if head.startswith(b"PK") and head[30:].startswith((b"[Content_Types].xml", b"mimetype")):
         return "epub only" if b"application/epub" in head[30:100] else "word processor file"
     for magic, what in _MAGIC:
@@ -132,7 +135,7 @@ def check_document(path: str, head: bytes) -> str | None:
         return None
     if not head.strip():
         return "empty"
-    if (what := identify(head)) in OTHER_FORMS:
+    if (what := identify(head)) in {*OTHER_FORMS, OWN_EXPORT}:
         return what
     return "" if is_text(head) else NO_DOCUMENT
 

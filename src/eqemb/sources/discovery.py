@@ -4,7 +4,6 @@
 """
 
 import posixpath
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -13,7 +12,6 @@ from typing import BinaryIO, cast
 
 from eqemb.errors import SourceError, UsageError
 from eqemb.sources import names
-from eqemb.sources.archives import tar_members
 from eqemb.sources.content import (
     HEAD_BYTES,
     Content,
@@ -22,21 +20,29 @@ from eqemb.sources.content import (
     identify,
     is_record_file,
     open_content,
-    paper_id,
 )
 from eqemb.sources.documents import (
     Listing,
     is_child,
     is_document,
+    is_refused,
     is_worth,
     left_out,
-    list_container,
+    list_archive,
+    unsafe_detail,
     visible_files,
 )
-from eqemb.sources.files import is_file, is_folder, real_path, shown_path
-from eqemb.sources.folders import Folder, LooseText, is_bare, read_text, upward
+from eqemb.sources.files import (
+    file_size,
+    is_file,
+    is_folder,
+    is_special_file,
+    real_path,
+    shown_path,
+)
+from eqemb.sources.folders import Folder, LooseText, is_bare, read_text
 from eqemb.sources.formats import format_of
-from eqemb.sources.forms import claims, identities, identity, is_better_form
+from eqemb.sources.forms import arxiv_keys, claims, identity, is_better_form
 from eqemb.sources.found import (
     ACCOMPANYING,
     BROKEN_MANIFEST,
@@ -45,17 +51,20 @@ from eqemb.sources.found import (
     NO_DOCUMENT,
     OTHER_FORM,
     OTHER_FORMS,
-    OUTSIDE,
     SOURCE_CAUSES,
+    SPECIAL,
+    UNSAFE,
     Found,
     Limits,
 )
+from eqemb.sources.inclusions import upward
 from eqemb.sources.looks import UNCHANGED, Looks, SeenFile
 from eqemb.sources.manifest import CheckedFile, ManifestEntry, Manifests, is_manifest, size_fault
 from eqemb.sources.naming import KnownArticles, Names, NoArticles
+from eqemb.sources.records import list_records, skipped
 from eqemb.sources.remote import is_remote
 from eqemb.sources.roots import common_root, path_below, resolve_root, split_given
-from eqemb.sources.streams import CHUNK_BYTES, ByteStream, Meter
+from eqemb.sources.streams import ByteStream, Meter, UnfoldBudget, UnfoldError
 
 _NEARBY = 5_000  # files examined around a TeX file that is given by itself
 _NO_ARTICLES = NoArticles()
@@ -92,6 +101,8 @@ def discover(
         except OSError as error:  # in a folder without permission, or a store without access
             is_there = False
             reason = (error.strerror or str(error)) if is_remote(path) else reason
+        if is_special_file(path):
+            is_there, reason = False, "pipes, sockets, devices and files of the kernel are not read"
         if not is_there:
             raise UsageError(f"nothing to read at {shown_path(path)}: {reason}")
     if not given:
@@ -100,24 +111,26 @@ def discover(
     places: dict[str, Path] = {}
     for path in given:
         places.setdefault(path_below(path, base), path)
-    finder = _Finder(limits, Names(base.name, known), looks)
+    finder = _Finder(base, limits, known, looks)
     return finder.find(dict(sorted(places.items(), key=lambda item: item[0].split("/"))))
 
 
 class _Finder:
     """One run of `discover`; until `_named`, a paper's name is its path below the root."""
 
-    def __init__(self, limits: Limits, taken: Names, looks: Looks | None = None) -> None:
+    def __init__(
+        self, root: Path, limits: Limits, known: KnownArticles, looks: Looks | None
+    ) -> None:
         self._limits = limits
         self._looks = looks
-        self._names = taken
+        self._names = Names(root.name, known)
         self._claimed: dict[str, str] = {}
         self._nearby: dict[str, Folder] = {}
         self._listed: set[str] = set()
         self._read: set[str] = set()  # the identities of documents that are read
         self._fragments: set[str] = set()  # origins of TeX that is no form of a document
         self._papers: dict[str, str] = {}  # arXiv identity -> origin of the form that is read
-        self._manifests = Manifests()
+        self._manifests = Manifests(root)
         self._records_later: dict[str, Found] | None = {}
 
     def find(self, given: dict[str, Path]) -> Iterator[Found]:
@@ -145,7 +158,7 @@ class _Finder:
         yield from self._late_records()
         for path, fault in self._manifests.unreported():  # they are not in a given folder
             found = Found("", names.encodable(shown_path(path)), "", "file", path)
-            yield _skipped(found, BROKEN_MANIFEST, fault)
+            yield skipped(found, BROKEN_MANIFEST, fault)
 
     def _late_records(self) -> Iterator[Found]:
         """The records of unarXive, last: of a paper that is there in another form, none is read."""
@@ -182,22 +195,23 @@ class _Finder:
         for place, given in files.items():
             if format_of(place) and place not in found and not is_manifest(place):
                 one = _given(place, given)
-                found[place] = self._confirmed(one) or _skipped(
+                found[place] = self._confirmed(one) or skipped(
                     one, NO_DOCUMENT, "XML, but no article"
                 )
         readable = [place for place, one in found.items() if not one.cause]
         stems = set(map(identity, readable))
         weak = {place for place, ask in tex.items() if identity(place) in stems and ask()}
         self._fragments = set(map(names.encodable, weak))
+        homes = {folder for path in (*tex, *packed) for folder in upward(path)}
         for place, better in left_out(readable, tex.keys() - weak, packed | weak).items():
             if better and place in found:
-                found[place] = _skipped(found[place], OTHER_FORM, f"of {names.encodable(better)}")
+                found[place] = skipped(found[place], OTHER_FORM, f"of {names.encodable(better)}")
             elif place in files:
-                found[place] = _skipped(found[place], ACCOMPANYING)
+                found[place] = skipped(found[place], ACCOMPANYING)
             elif not holds_display(found[place].path):
                 found.pop(place, None)
-            elif any(posixpath.dirname(place) in upward(path) for path in (*tex, *packed)):
-                found[place] = _skipped(found[place], ACCOMPANYING, "it holds display equations")
+            elif posixpath.dirname(place) in homes:
+                found[place] = skipped(found[place], ACCOMPANYING, "it holds display equations")
         self._read = {identity(place) for place, one in found.items() if not one.cause}
         return found
 
@@ -214,7 +228,7 @@ class _Finder:
         loose = {folder.below + path for folder in folders for path in folder.roots}
         loose |= {place for place, text in texts.items() if not text.cause}
         loose |= {
-            place for place, one in documents.items() if not one.cause and not _arxiv_keys(place)
+            place for place, one in documents.items() if not one.cause and not arxiv_keys(place)
         }
         for path in sorted(loose, key=_rank):
             self._claimed[path] = self._names.claim(path, names.encodable(path))
@@ -222,11 +236,11 @@ class _Finder:
     def _named(self, found: Found) -> Found:
         """An article with its name, or a skipped source if a better form of it is read."""
         if found.form != "tex":
-            better = next(filter(None, map(self._papers.get, _arxiv_keys(found.origin))), "")
+            better = next(filter(None, map(self._papers.get, arxiv_keys(found.origin))), "")
             if not better or not is_better_form(better, found.origin):
                 better = self._names.better_form(found.name, found.origin)
             if better and better not in self._fragments:
-                return _skipped(found, OTHER_FORM, f"of {better}")
+                return skipped(found, OTHER_FORM, f"of {better}")
         for key in claims(found.origin):
             if key.startswith("arXiv:"):
                 self._papers.setdefault(key, found.origin)
@@ -239,21 +253,20 @@ class _Finder:
         if text is None:
             yield from self._on_disk(found)
         elif text.cause:
-            yield _skipped(found, text.cause)
+            yield skipped(found, text.cause)
         else:
-            yield self._named(self._with_parts(found, path, text))
+            yield self._named(self._with_parts(found, path))
 
-    def _with_parts(self, found: Found, path: Path, text: LooseText) -> Found:
+    def _with_parts(self, found: Found, path: Path) -> Found:
         """A TeX file given by itself is a paper, together with the files it includes."""
         top, root = str(path.parent), path.name
-        if any(use.startswith("../") for use in text.uses):
-            top, root = f"{top}/..", f"{path.parent.resolve().name}/{root}"
         if top not in self._nearby:
             self._nearby[top] = Folder(top, self._limits, most=_NEARBY, looks=self._looks)
         folder = self._nearby[top]
         folder.add_root(root)
         files = folder.files_of(root)
-        return replace(found, kind="folder", path=top, root=root, files=files)
+        above = tuple(dict.fromkeys(folder.above(files)))
+        return replace(found, kind="folder", path=top, root=root, files=files, above=above)
 
     def _in_folder(self, folder: Folder) -> Iterator[Found]:
         """The papers of a folder, sorted by path."""
@@ -264,20 +277,20 @@ class _Finder:
         for path in filter(is_manifest, folder.files):
             inside = {posixpath.basename(file) for file in folder.files}
             for cause, detail in self._manifests.judge(f"{folder.top}/{path}", inside):
-                yield _skipped(folder.find(path), cause, detail)
+                yield skipped(folder.find(path), cause, detail)
         for path, reason in folder.failed:
-            yield _skipped(folder.find(path), "unreadable", reason)
-        for path in folder.outside:
-            if not names.is_never_paper(path):
-                target = names.encodable(real_path(f"{folder.top}/{path}"))
-                yield _skipped(folder.find(path), OUTSIDE, f"it leads to {target}")
+            yield skipped(folder.find(path), "unreadable", reason)
+        for path, cause in folder.refused:
+            if is_refused(path, cause):
+                detail = f"it leads to {names.encodable(real_path(f'{folder.top}/{path}'))}"
+                yield skipped(folder.find(path), cause, "" if cause == SPECIAL else detail)
 
     def _at(self, folder: Folder, path: str) -> Iterator[Found]:
         """The papers in a file of a folder."""
         if path in folder.roots:
             yield self._named(folder.find(path))
         elif path in folder.bad:
-            yield _skipped(folder.find(path), folder.bad[path])
+            yield skipped(folder.find(path), folder.bad[path])
         elif not (path in folder.texts or format_of(path) or names.is_never_paper(path)):
             is_beside = folder.has_text_above(path) or identity(folder.below + path) in self._read
             for found in self._on_disk(folder.find(path)):
@@ -307,12 +320,12 @@ class _Finder:
                 with file.open() as opened:
                     judged = check_document(file.origin, opened.read(HEAD_BYTES))
             except OSError as error:
-                return _skipped(file, "unreadable", error.strerror or str(error))
+                return skipped(file, "unreadable", error.strerror or str(error))
             form, cause = ("", "") if judged is None else (format_of(file.origin), judged)
             if look is not None:
                 look.found = {"form": form, "cause": cause, "detail": ""}
         if cause:
-            return _skipped(file, cause)
+            return skipped(file, cause)
         return replace(file, form=form) if form else None
 
     def _on_disk(self, file: Found) -> Iterator[Found]:
@@ -332,80 +345,75 @@ class _Finder:
         elif not look.found:
             yield replace(file, kind=UNCHANGED)
         elif look.found["cause"]:
-            yield _skipped(file, look.found["cause"], look.found["detail"])
+            yield skipped(file, look.found["cause"], look.found["detail"])
         else:
             yield self._named(replace(file, form=look.found["form"]))
 
-    def _in_file(self, found: Found, depth: int = 0) -> Iterator[Found]:
-        """The papers in one file: one, several in a container, or a skipped source."""
+    def _in_file(
+        self, found: Found, depth: int = 0, budget: UnfoldBudget | None = None
+    ) -> Iterator[Found]:
+        """The papers in one file: one, several in a container, or a skipped source.
+
+        `budget` is that of the file on disk that contains it.
+        """
         if found.cause:
-            yield _skipped(found, found.cause, found.detail)
+            yield skipped(found, found.cause, found.detail)
             return
         if format_of(found.origin):
             if one := self._confirmed(found):
                 yield one if one.cause else self._named(one)
             return
         try:
+            budget = budget or UnfoldBudget(self._limits, file_size(found.path))
             if depth == 0 and (entry := self._manifests.entry(found.path)):
-                yield from self._in_month(found, entry)
+                yield from self._in_month(found, entry, budget)
                 return
             with found.open() as file:
-                yield from self._in_content(file, found, depth)
+                yield from self._in_content(file, found, depth, budget)
         except SourceError as error:
-            yield _skipped(found, error.cause, error.detail)
+            if depth and isinstance(error, UnfoldError):
+                raise
+            yield skipped(found, error.cause, error.detail)
         except OSError as error:
-            yield _skipped(found, "unreadable", error.strerror or str(error))
+            yield skipped(found, "unreadable", error.strerror or str(error))
 
-    def _in_month(self, found: Found, entry: ManifestEntry) -> Iterator[Found]:
+    def _in_month(
+        self, found: Found, entry: ManifestEntry, budget: UnfoldBudget
+    ) -> Iterator[Found]:
         """The papers in a tar of arXiv's bulk archive, which is checked while it is read."""
         if fault := size_fault(found.path, entry):
-            yield _skipped(found, "broken archive", fault)
+            yield skipped(found, "broken archive", fault)
             return
         items: set[str] = set()
         with found.open() as file:
             checked = CheckedFile(file)
-            content = self._look(cast("BinaryIO", checked))
+            content = self._look(cast("BinaryIO", checked), budget)
             for one in self._in_container(content, found, 0, Listing({})):
                 if one.origin != found.origin:
                     items.add(one.origin.split("!")[found.origin.count("!") + 1])
                 yield one
             fault = checked.fault(entry, len(items))
         if fault:
-            yield _skipped(found, CHECKSUM_DIFFERS, fault)
+            yield skipped(found, CHECKSUM_DIFFERS, fault)
 
-    def _in_content(self, file: BinaryIO, found: Found, depth: int) -> Iterator[Found]:
-        content = self._look(file)
+    def _in_content(
+        self, file: BinaryIO, found: Found, depth: int, budget: UnfoldBudget
+    ) -> Iterator[Found]:
+        content = self._look(file, budget)
         if content.what == "unarxive":
             if depth == 0 and self._records_later is not None:
                 self._records_later[found.origin] = found
             else:
-                yield from self._records(content.stream, found)
-        elif content.is_archive and (listing := self._list(content, found)):
-            yield from self._in_container(self._look(file), found, depth, listing)
+                yield from self._records(content.stream, found, content.meter)
+        elif content.is_archive and (listing := list_archive(content, found, self._limits)):
+            yield from self._in_container(self._look(file, budget), found, depth, listing)
         elif content.is_archive or content.what == "tex":
             yield self._named(found)
         else:
-            yield _skipped(found, content.what, content.stream.fault)
+            yield skipped(found, content.what, content.stream.fault)
 
-    def _look(self, file: BinaryIO) -> Content:
-        return open_content(file, Meter(self._limits, is_container=True))
-
-    def _list(self, content: Content, found: Found) -> Listing | None:
-        """What a container holds, by its first bytes or else by all its names; None of a paper."""
-        if content.what == "tar":
-            ahead = ByteStream(iter([content.stream.peek(CHUNK_BYTES)]))
-            paths = [path for path, _ in visible_files(tar_members(ahead))]
-            if any(map(names.is_paper, paths)):
-                return None
-            if not any(map(format_of, paths)):
-                is_eprint = any(names.arxiv_id(found.name))
-                if any(map(names.is_text_name, paths)) or (
-                    is_eprint and not any(map(names.is_packed, paths))
-                ):
-                    return None
-            if any(names.is_archive(path) and any(names.arxiv_id(path)) for path in paths):
-                return Listing({path: "" for path in paths if names.is_accompanying(path)})
-        return list_container(visible_files(content.members()), self._limits)
+    def _look(self, file: BinaryIO, budget: UnfoldBudget) -> Content:
+        return open_content(file, Meter(self._limits, budget))
 
     def _in_container(
         self, content: Content, found: Found, depth: int, listing: Listing
@@ -415,12 +423,14 @@ class _Finder:
             raise SourceError("archive bomb", f"archives nested over {self._limits.depth} deep")
         for child, records in self._children(content, found, listing):
             if records is None:
-                yield from self._in_file(child, depth + 1)
+                yield from self._in_file(child, depth + 1, content.meter.budget)
                 continue
             try:
-                yield from self._records(records, child)
+                yield from self._records(records, child, content.meter)
+            except UnfoldError:
+                raise
             except SourceError as error:
-                yield _skipped(child, error.cause, error.detail)
+                yield skipped(child, error.cause, error.detail)
 
     def _children(
         self, content: Content, found: Found, listing: Listing
@@ -431,8 +441,12 @@ class _Finder:
         """
         most = self._limits.paper_bytes
         try:
-            for path, member in visible_files(content.members()):
-                if not is_child(path, member, listing):
+            for member in content.members():
+                if detail := unsafe_detail(member):
+                    origin = f"{found.origin}!{names.encodable(member.name)}"
+                    yield replace(found, origin=origin, cause=UNSAFE, detail=detail), None
+                path = next((path for path, _ in visible_files([member])), "")
+                if not path or not is_child(path, member, listing):
                     continue
                 name, origin = f"{found.name}/{path}", f"{found.origin}!{names.encodable(path)}"
                 if better := listing.left.get(path):
@@ -452,35 +466,14 @@ class _Finder:
                 yield replace(child, data=data, cause=cause), None
             if content.stream.fault:
                 yield replace(found, cause="broken archive", detail=content.stream.fault), None
+        except UnfoldError:
+            raise
         except SourceError as error:
             yield replace(found, cause=error.cause, detail=error.detail), None
 
-    def _records(self, stream: ByteStream, found: Found) -> Iterator[Found]:
-        """The papers of unarXive's format, one per line."""
-        number, most = 0, self._limits.file_bytes
-        often: Counter[str] = Counter()
-        while line := stream.line(most):
-            number += 1
-            here = replace(found, origin=f"{found.origin}!{number}", kind="data", data=line)
-            if len(line) > most:
-                yield _skipped(here, "too large", f"a line of more than {most:,} bytes")
-            elif identifier := paper_id(line):
-                # a paper is known by its origin, so that this must not be the number of the line
-                often[identifier] += 1
-                again = f"~{often[identifier]}" if often[identifier] > 1 else ""
-                origin = f"{found.origin}!{names.encodable(identifier)}{again}"
-                name = f"{found.name}/{identifier}"
-                yield self._named(replace(here, name=name, origin=origin, form="unarxive"))
-            elif line.strip():
-                yield _skipped(here, "broken record", f"line {number} is not a paper")
-        if stream.fault:
-            raise SourceError("broken archive", stream.fault)
-
-
-def _skipped(found: Found, cause: str, detail: str = "") -> Found:
-    """A skipped source; its name is never that of an article."""
-    name = names.skipped_name(found.origin)
-    return replace(found, name=name, data=None, cause=cause, detail=detail)
+    def _records(self, stream: ByteStream, found: Found, meter: Meter) -> Iterator[Found]:
+        for one in list_records(stream, found, meter):
+            yield one if one.cause else self._named(one)
 
 
 def _rank(path: str) -> tuple[int, bool, list[str]]:
@@ -491,8 +484,3 @@ def _rank(path: str) -> tuple[int, bool, list[str]]:
 def _given(place: str, path: Path) -> Found:
     """A file that is given by itself."""
     return Found(place, names.encodable(place), names.collection_of(place), "file", str(path))
-
-
-def _arxiv_keys(path: str) -> list[str]:
-    """The arXiv papers that a file may be a form of."""
-    return sorted(key for key in identities(path) if key.startswith("arXiv:"))

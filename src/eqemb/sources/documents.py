@@ -9,25 +9,34 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
-from eqemb.sources.archives import Member
-from eqemb.sources.content import HEAD_BYTES, check_document, has_document_head, identify
-from eqemb.sources.folders import upward
+from eqemb.sources.archives import Member, tar_members
+from eqemb.sources.content import (
+    HEAD_BYTES,
+    Content,
+    check_document,
+    has_document_head,
+    identify,
+)
 from eqemb.sources.formats import format_of
 from eqemb.sources.forms import claims, identities, identity, is_better_form, order_of
-from eqemb.sources.found import NO_PAPER, OTHER_FORMS, Found, Limits
+from eqemb.sources.found import BROKEN_LINK, NO_PAPER, OTHER_FORMS, Found, Limits
+from eqemb.sources.inclusions import upward
 from eqemb.sources.manifest import is_manifest
 from eqemb.sources.names import (
+    METADATA_FILE,
+    arxiv_id,
     is_accompanying,
     is_archive,
     is_generated,
     is_hidden,
+    is_never_paper,
     is_packed,
     is_paper,
     is_text_name,
     looks_like_paper,
     safe_path,
 )
-from eqemb.sources.streams import COMPRESSED_BYTES, ENGINES
+from eqemb.sources.streams import CHUNK_BYTES, COMPRESSED_BYTES, ENGINES, ByteStream
 
 _CARRIERS = frozenset((*ENGINES, "tar", "zip", *OTHER_FORMS))
 _NOTE = re.compile(r"(?i)readme|licen[cs]e|copying|.*\.(?:md|rst|txt|html|json|csv|tsv|xml)$")
@@ -75,6 +84,22 @@ class Listing(NamedTuple):
     """The documents that are read, by identity: a PDF of one of them is no paper of its own."""
 
 
+def list_archive(content: Content, found: Found, limits: Limits) -> Listing | None:
+    """What an archive holds, by its first bytes or else by all its names; None if it is a paper."""
+    if content.what == "tar":
+        ahead = ByteStream(iter([content.stream.peek(CHUNK_BYTES)]))
+        paths = [path for path, _ in visible_files(tar_members(ahead))]
+        if any(map(is_paper, paths)):
+            return None
+        if not any(map(format_of, paths)):
+            is_eprint = any(arxiv_id(found.name))
+            if any(map(is_text_name, paths)) or (is_eprint and not any(map(is_packed, paths))):
+                return None
+        if any(is_archive(path) and any(arxiv_id(path)) for path in paths):
+            return Listing({path: "" for path in paths if is_accompanying(path)})
+    return list_container(visible_files(content.members()), limits)
+
+
 def list_container(members: Iterable[tuple[str, Member]], limits: Limits) -> Listing | None:
     """Decide whether an archive is a container of documents; None if it is one paper.
 
@@ -114,6 +139,15 @@ def visible_files(members: Iterable[Member]) -> Iterator[tuple[str, Member]]:
             yield path, member
 
 
+def unsafe_detail(member: Member) -> str:
+    """Why a member is not read: its path leaves the archive, or it is a link or a device."""
+    path = safe_path(member.name)
+    if path is None:
+        return "its path leaves the archive"
+    is_other = member.kind in {"link", "device"} and not is_hidden(path) and looks_like_paper(path)
+    return f"a {member.kind}, not a file" if is_other else ""
+
+
 def is_child(path: str, member: Member, listing: Listing) -> bool:
     """Whether a file of a container may be a paper, or is to be reported."""
     if format_of(path):
@@ -121,6 +155,13 @@ def is_child(path: str, member: Member, listing: Listing) -> bool:
     if looks_like_paper(path):
         return is_archive(path) or identity(path) not in listing.stems
     return identify(member.stream.peek(512)) in _CARRIERS
+
+
+def is_refused(path: str, cause: str) -> bool:
+    """Whether to report something in a folder that is not opened, as it may be a paper."""
+    if posixpath.basename(path) == METADATA_FILE or is_manifest(path):
+        return True
+    return looks_like_paper(path) if cause == BROKEN_LINK else not is_never_paper(path)
 
 
 def is_worth(found: Found, path: str, *, is_beside: bool) -> bool:

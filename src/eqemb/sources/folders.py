@@ -8,7 +8,7 @@ import posixpath
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -20,8 +20,9 @@ from eqemb.sources.content import (
     is_text,
     uncommented_matches,
 )
-from eqemb.sources.files import open_file, real_path
-from eqemb.sources.found import NO_DOCUMENT, Found, Limits
+from eqemb.sources.files import leads_outside, open_file
+from eqemb.sources.found import BROKEN_LINK, NO_DOCUMENT, OUTSIDE, SPECIAL, Found, Limits
+from eqemb.sources.inclusions import Inclusions, has_macro, upward
 from eqemb.sources.looks import Looks
 from eqemb.sources.names import (
     arxiv_id,
@@ -35,13 +36,13 @@ from eqemb.sources.names import (
 )
 from eqemb.sources.remote import is_remote, list_folder
 from eqemb.sources.streams import CHUNK_BYTES
+from eqemb.storage.regular_file import is_special
 
 _USE = re.compile(
     rb"\\(input|include|subfile|subfileinclude|includestandalone|InputIfFileExists|usepackage"
     rb"|RequirePackage|documentclass|LoadClass|(?:sub)?(?:import|inputfrom|includefrom))\b\s*+"
     rb"(?:\[[^]]{0,500}\]\s*+)?(?:\{([^{}]{0,300})\}(?:\s*\{([^{}]{0,300})\})?|([^][\s{}\\%]{1,300}))"
 )
-_MACRO = re.compile(r"\\[A-Za-z@]+|#\d|[{}]")
 _USE_SUFFIXES = {
     **dict.fromkeys((b"usepackage", b"RequirePackage"), ".sty"),
     **dict.fromkeys((b"documentclass", b"LoadClass"), ".cls"),
@@ -107,31 +108,33 @@ def is_bare(text: LooseText, path: str) -> bool:
     return not text.has_head and not holds_display(path)
 
 
-def leads_outside(path: str, top: str) -> bool:
-    """Whether a path resolves, through symbolic links, to something outside the folder `top`."""
-    return not Path(real_path(path)).is_relative_to(real_path(top))
-
-
 def _entry_kind(entry: "os.DirEntry[str]", top: str) -> str:
-    """'file', 'folder', 'outside' for a link that leaves `top`, or '' for anything ignored."""
+    """'file', 'folder', the cause why something is not read, or '' for anything ignored."""
     try:
         is_folder = entry.is_dir()
-        if not is_folder and not entry.is_file():
-            return ""
-        if not entry.is_symlink():
-            return "folder" if is_folder else "file"
-        is_outside = leads_outside(entry.path, top)
+        if entry.is_symlink():
+            if leads_outside(entry.path, top):
+                return OUTSIDE
+            if is_folder:
+                return ""  # the target is walked anyway, and links may form loops
+        if not is_folder:
+            return "file" if entry.is_file() else _no_file(entry.path)
+        return SPECIAL if is_special(entry.stat()) else "folder"
     except (OSError, RuntimeError):  # a link to itself
-        return ""
-    if is_outside:
-        return "outside"
-    return "" if is_folder else "file"  # the target is walked anyway, and links may form loops
+        return BROKEN_LINK
+
+
+def _no_file(path: str) -> str:
+    return SPECIAL if Path(path).exists() else BROKEN_LINK
 
 
 def _entries(folder: str, top: str) -> list[tuple[str, str]]:
     """The visible names in a folder, each with what `_entry_kind` says of it."""
     if is_remote(folder):
-        return [entry for entry in list_folder(folder) if not is_hidden(entry[0])]
+        # a store does not say where a link leads
+        kinds = {"link": OUTSIDE}
+        listed = list_folder(folder)
+        return [(name, kinds.get(kind, kind)) for name, kind in listed if not is_hidden(name)]
     with os.scandir(folder) as entries:
         visible = (entry for entry in entries if not is_hidden(entry.name))
         return [(entry.name, _entry_kind(entry, top)) for entry in visible]
@@ -144,15 +147,16 @@ class FolderListing(NamedTuple):
     """Sorted by path."""
     failed: list[tuple[str, str]]
     """Folders that could not be listed, each with the reason."""
-    outside: list[str]
-    """Links whose target is outside the folder; they are not followed."""
+    refused: list[tuple[str, str]]
+    """What is not opened, each with the cause: links that leave the folder or lead nowhere, pipes,
+    devices."""
 
 
 def walk(top: str, most: int) -> FolderListing:
     """List everything below a folder, breadth first; `most` bounds the number of files."""
     files: list[str] = []
     failed: list[tuple[str, str]] = []
-    outside: list[str] = []
+    refused: list[tuple[str, str]] = []
     folders = [""]
     for here in folders:  # grows while it is read
         if len(files) >= most:
@@ -166,24 +170,13 @@ def walk(top: str, most: int) -> FolderListing:
             continue
         files += [path for path, kind in listed if kind == "file"]
         folders += [f"{path}/" for path, kind in listed if kind == "folder"]
-        outside += [path for path, kind in listed if kind == "outside"]
-    return FolderListing(sorted(files, key=lambda path: path.split("/")), failed, outside)
+        refused += [entry for entry in listed if entry[1] not in {"file", "folder", ""}]
+    return FolderListing(sorted(files, key=lambda path: path.split("/")), failed, refused)
 
 
 def _is_library(names: set[str]) -> bool:
     """Whether a folder with these entries is a library of ours, whose report is not a paper."""
     return {"library.json", "report.html", "segments"} <= names
-
-
-def _group(folder: str) -> str:
-    """The top-level folder that a folder lies in."""
-    return folder.split("/", 1)[0]
-
-
-def upward(path: str) -> list[str]:
-    """The folders above a path, nearest first; the top is ''."""
-    parts = path.split("/")
-    return ["/".join(parts[:end]) for end in range(len(parts) - 1, -1, -1)]
 
 
 class Folder:
@@ -203,16 +196,16 @@ class Folder:
         self.below = below
         self._limits = limits
         self._looks = looks
-        self.files, self.failed, self.outside = walk(top, most)
+        self.files, self.failed, self.refused = walk(top, most)
         self.texts: dict[str, LooseText] = {}
         self.bad: dict[str, str] = {}
-        self._known: set[str] = set()
         self._included: set[str] | None = None
-        self._by_name: dict[tuple[str | None, str], list[str]] = {}
+        self._inclusions = Inclusions()
         for path in self.files:
             self._add(path)
-        self._heads = {path: text for path, text in self.texts.items() if text.has_head}
-        self.roots = self._tops(list(self._heads))
+        heads = {path: text for path, text in self.texts.items() if text.has_head}
+        self._inclusions.heads = heads
+        self.roots = self._inclusions.tops(list(heads))
         self._settle()
         self._find_more_roots()
         self._settle()
@@ -220,12 +213,10 @@ class Folder:
     def _add(self, path: str) -> None:
         """Read a file if it may be TeX."""
         if is_text_name(path) is not False:
-            self._known.add(path)
-            folder, name = posixpath.split(path)
-            for group in (_group(folder), None):
-                self._by_name.setdefault((group, name), []).append(path)
+            self._inclusions.add(path)
             if text := read_text(f"{self.top}/{path}", self._limits, self._looks):
                 self.texts[path] = text
+                self._inclusions.note(path, text.uses)
 
     def add_root(self, path: str) -> None:
         """Treat a file as a paper because the user named it."""
@@ -241,8 +232,11 @@ class Folder:
         If no document begins in a folder or above it, every file there that no other file includes
         is a paper.
         """
-        asked_for = set().union(*(self._reach([root]) for root in self.roots))
-        parts = set().union(*map(self.files_of, self.roots))
+        asked_for = self._inclusions.reach_all(self.roots)
+        starts = {home: list(self._own.get(home, ())) for home in self._here}
+        for root in self.roots:
+            starts[posixpath.dirname(root)].append(root)
+        parts = set().union(*(self._inclusions.reach(starts[home], home) for home in starts))
         others = []
         for path, text in self.texts.items():
             folder = posixpath.dirname(path)
@@ -254,53 +248,7 @@ class Folder:
                     self.bad[path] = text.cause
             elif path not in parts:
                 others.append(path)
-        self.roots |= self._tops(others)
-
-    def _tops(self, paths: list[str]) -> set[str]:
-        """The paths that no other path includes; of a cycle, the first."""
-        reached = {path: self._reach([path]) for path in paths}
-        tops = set(paths).difference(*(reached[path] - {path} for path in paths))
-        covered = set().union(*(reached[path] for path in tops))
-        for path in paths:
-            if path not in covered:
-                tops.add(path)
-                covered |= reached[path]
-        return tops
-
-    def _reach(self, starts: list[str]) -> set[str]:
-        """All files included, directly or not, by `starts`, the first of which is the main file."""
-        home = posixpath.dirname(starts[0])
-        reached, queue = set(starts), list(starts)
-        while queue:
-            path = queue.pop()
-            folders = [home, *upward(path)]
-            for use in self.texts[path].uses if path in self.texts else ():
-                targets = set(self._targets(use, folders)) - reached
-                reached |= targets
-                queue.extend(targets)
-        return reached
-
-    def _targets(self, use: str, folders: list[str]) -> Iterator[str]:
-        """The file that a name refers to; if macros hide its folder, all candidates."""
-        tail = _MACRO.split(use)[-1].lstrip("/ ")
-        for end in (".tex", "", ".ltx") if tail else ():
-            if tail != use:
-                yield from self._alike(tail + end, folders[1])
-                continue
-            for folder in folders:
-                path = posixpath.normpath(posixpath.join(folder, use)) + end
-                if path in self._known:
-                    yield path
-                    return
-
-    def _alike(self, tail: str, folder: str) -> list[str]:
-        """Parts whose path ends in `tail`, in the same top-level folder or else anywhere."""
-        for group in (_group(folder), None):
-            paths = self._by_name.get((group, posixpath.basename(tail)), ())[:1000]
-            paths = [path for path in paths if f"/{path}".endswith(f"/{tail}")]
-            if alike := [path for path in paths if path not in self._heads]:
-                return alike[:20]
-        return []
+        self.roots |= self._inclusions.tops(others)
 
     def _settle(self) -> None:
         """Count the main files of each folder, and assign every part to the nearest above it."""
@@ -319,13 +267,14 @@ class Folder:
 
     def files_of(self, root: str) -> tuple[str, ...]:
         """The files of a paper: those in its folder and below, and all files these include."""
-        reached = self._reach([root, *self._own.get(posixpath.dirname(root), [])])
+        home = posixpath.dirname(root)
+        reached = self._inclusions.reach([root, *self._own.get(home, [])], home)
         return tuple(sorted(reached, key=lambda path: path.split("/")))
 
     def is_fragment(self, path: str) -> bool:
         """Whether TeX belongs to no paper, or is one without a head and without displays."""
         if self._included is None:
-            self._included = set().union(*(self._reach([root]) for root in self.roots))
+            self._included = self._inclusions.reach_all(self.roots)
         if path not in self._included:
             return True
         return path in self.roots and is_bare(self.texts[path], f"{self.top}/{path}")
@@ -333,10 +282,21 @@ class Folder:
     def find(self, path: str) -> Found:
         """A file as a `Found`, a paper with all its files; its name is still a path."""
         place = posixpath.normpath(self.below + path)
-        found = Found(place, encodable(place), collection_of(place), "file", f"{self.top}/{path}")
+        home, file = collection_of(place), f"{self.top}/{path}"
+        found = Found(place, encodable(place), home, "file", file, top=self.top)
         if path not in self.roots:
             return found
         return replace(found, kind="folder", path=self.top, root=path, files=self.files_of(path))
+
+    def above(self, files: Iterable[str]) -> Iterator[str]:
+        """What these files ask for outside the folder, also through links: the names as written."""
+        links = {path for path, cause in self.refused if cause == OUTSIDE}
+        for path in files:
+            for use in self.texts[path].uses if path in self.texts else ():
+                place = posixpath.normpath(posixpath.join(posixpath.dirname(path), use))
+                is_above = place.startswith(("../", "/")) and not has_macro(use)
+                if is_above or not links.isdisjoint((place, f"{place}.tex", f"{place}.ltx")):
+                    yield encodable(use)
 
     def has_text_above(self, path: str) -> bool:
         """Whether there is TeX beside a file or in a folder above it."""

@@ -83,3 +83,8 @@ def is_better_form(origin: str, other: str) -> bool:
         and not claims(origin).isdisjoint(identities(other))
         and order_of(origin) < order_of(other)
     )
+
+
+def arxiv_keys(path: str) -> list[str]:
+    """The arXiv papers that a file may be a form of."""
+    return sorted(key for key in identities(path) if key.startswith("arXiv:"))

@@ -20,16 +20,37 @@ OTHER_FORM = "other form"
 ACCOMPANYING = "accompanying file"
 #: A symbolic link that leads out of the given folder; it is not followed.
 OUTSIDE = "link outside folder"
+#: A pipe, a socket, a device, or a file of the kernel as below /proc; it is not opened.
+SPECIAL = "special file"
+#: A symbolic link without a target.
+BROKEN_LINK = "broken link"
+#: A TeX file that is given by itself asks for a file above its folder, which is not read.
+ABOVE = "input outside folder"
 #: The manifest of arXiv's bulk archive cannot be read, lists tars that are not there, or has
 #: another checksum for a tar.
 BROKEN_MANIFEST, TARS_MISSING = "broken manifest", "tars missing"
 CHECKSUM_DIFFERS = "checksum differs"
+#: A file that eqemb has written: a report, or exported equations, hits, tables or vectors.
+OWN_EXPORT = "written by eqemb"
+#: A member of an archive that is no file, or whose path leaves the archive.
+UNSAFE = "unsafe member"
 #: Why a source is not an article: values of `Found.cause` and of `SourceError.cause` from `load`.
 CAUSES = (
     *OTHER_FORMS,
     *NO_PAPER,
     *("withdrawn", "unreadable", "broken archive", "broken record", "unsupported archive"),
-    *("encrypted", "archive bomb", "too large", OUTSIDE, OTHER_FORM, ACCOMPANYING),
+    *(
+        "encrypted",
+        "archive bomb",
+        "too large",
+        OUTSIDE,
+        SPECIAL,
+        BROKEN_LINK,
+        UNSAFE,
+        OTHER_FORM,
+        ACCOMPANYING,
+        OWN_EXPORT,
+    ),
     *(BROKEN_MANIFEST, TARS_MISSING, CHECKSUM_DIFFERS),
 )
 #: Problem of an essential file -> cause for skipping the whole source.
@@ -40,7 +61,7 @@ SOURCE_CAUSES = {
     "file too large": "too large",
 }
 #: What an article may lack: values of `Problem.cause` in `Source.problems`.
-PROBLEMS = (*SOURCE_CAUSES, "unsafe member", "not text", "unreadable file", OUTSIDE)
+PROBLEMS = (*SOURCE_CAUSES, UNSAFE, "not text", "unreadable file", OUTSIDE, ABOVE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +107,15 @@ class Found:
     cause: str = ""
     """Why it is skipped; '' if it is to be loaded."""
     detail: str = ""
+    top: str = ""
+    """The folder in which it was found, and which a link must not leave; '' if it was given by
+    itself."""
+    above: tuple[str, ...] = ()
+    """Files outside its folder that it asks for; they are not read."""
 
     def open(self) -> BinaryIO:
         """Open its only file."""
-        return open_file(self.path) if self.data is None else io.BytesIO(self.data)
+        return open_file(self.path, self.top) if self.data is None else io.BytesIO(self.data)
 
 
 @dataclass(slots=True)

@@ -10,9 +10,17 @@ from eqemb.article import Problem
 from eqemb.errors import SourceError
 from eqemb.sources.archives import Member
 from eqemb.sources.content import identify, is_text, open_content
-from eqemb.sources.files import open_file
-from eqemb.sources.folders import leads_outside
-from eqemb.sources.found import DEFAULTS, NO_DOCUMENT, OUTSIDE, SOURCE_CAUSES, Found, Limits, Source
+from eqemb.sources.files import leads_outside, open_file
+from eqemb.sources.found import (
+    ABOVE,
+    DEFAULTS,
+    NO_DOCUMENT,
+    OUTSIDE,
+    SOURCE_CAUSES,
+    Found,
+    Limits,
+    Source,
+)
 from eqemb.sources.names import is_hidden, is_paper, is_text_name, safe_path, strip_suffixes
 from eqemb.sources.streams import COMPRESSED_BYTES, ByteStream, Meter, stream_from
 
@@ -78,12 +86,15 @@ def _load_folder(source: Source, found: Found, meter: Meter) -> None:
             source.problems.append(Problem(OUTSIDE, name))  # the link has changed since `discover`
             continue
         try:
-            with open_file(f"{found.path}/{path}") as file:
+            # a link that is given by itself is followed
+            top = found.path if found.top or path != found.root else ""
+            with open_file(f"{found.path}/{path}", top) as file:
                 _keep(source, name, stream_from(file), meter)
         except OSError as error:
             if path == found.root:
                 raise
             source.problems.append(Problem("unreadable file", name, detail=str(error.strerror)))
+    source.problems += [Problem(ABOVE, name) for name in found.above]
     if source.main not in source.files:
         raise _no_text(source)
 

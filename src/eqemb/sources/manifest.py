@@ -10,10 +10,11 @@ import hashlib
 import posixpath
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import BinaryIO, NamedTuple
 from xml.etree import ElementTree as ET
 
-from eqemb.sources.files import absolute_path, exists, file_size, open_file
+from eqemb.sources.files import absolute_path, exists, file_size, leads_outside, open_file
 from eqemb.sources.found import BROKEN_MANIFEST, TARS_MISSING
 from eqemb.sources.remote import is_remote
 from eqemb.sources.streams import CHUNK_BYTES
@@ -102,7 +103,9 @@ def _split(path: str) -> tuple[str, str]:
 class Manifests:
     """The manifests that were found; one holds for the tars in its folder and one level below."""
 
-    def __init__(self) -> None:
+    def __init__(self, root: str | Path) -> None:
+        """`root` is the folder of the papers: manifests outside are not read."""
+        self._root = root
         self._by_folder: dict[str, TarManifest | None] = {}
         self._judged: set[str] = set()
 
@@ -115,7 +118,9 @@ class Manifests:
         # what is above a bucket is no folder
         for place in [folder] if is_remote(path) and "/" not in above else [folder, above]:
             if place not in self._by_folder:
-                self._by_folder[place] = _find_manifest(f"{place}/{MANIFEST_NAME}")
+                manifest = f"{place}/{MANIFEST_NAME}"
+                is_outside = leads_outside(manifest, self._root)
+                self._by_folder[place] = None if is_outside else _find_manifest(manifest)
             known = self._by_folder[place]
             if known is not None and known.is_there:
                 return known.entries.get(name)

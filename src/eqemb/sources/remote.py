@@ -31,6 +31,7 @@ _VERSION_FIELDS = (
     *("ETag", "etag", "md5Hash", "content_md5", "checksum", "mtime", "LastModified"),
     *("last_modified", "updated", "modified", "created"),
 )
+_STORE_KINDS = {"directory": "folder", "file": "file", "link": "link"}
 _downloads = 0
 
 
@@ -90,22 +91,22 @@ def _about(path: str | Path) -> dict[str, Any]:
 
 
 def kind_of(path: str | Path) -> str:
-    """Return 'file', 'folder' or, where nothing is found, ''; raise `OSError` without access."""
+    """Return 'file', 'folder' or, for anything else, ''; raise `OSError` without access."""
     try:
-        kind = _about(path)["type"]
+        return _STORE_KINDS.get(_about(path)["type"], "")
     except FileNotFoundError:
         return ""
-    return "folder" if kind == "directory" else "file"
 
 
 def list_folder(path: str | Path) -> list[tuple[str, str]]:
-    """Return the names in a folder, each with 'file', 'folder' or '' for anything else."""
+    """Return the names in a folder, each with 'file', 'folder', 'link' or '' for anything else."""
     store, inner = _open_store(path)
-    kinds = {"directory": "folder", "file": "file"}
     with _as_os_error(path):
         entries = store.ls(inner, detail=True)
     found = {
-        posixpath.basename(entry["name"].rstrip("/")): kinds.get(entry["type"], "")
+        posixpath.basename(entry["name"].rstrip("/")): (
+            "link" if entry.get("islink") else _STORE_KINDS.get(entry["type"], "")
+        )
         for entry in entries
         if entry["name"].strip("/") != inner.strip("/")  # stores may list a folder in itself
     }

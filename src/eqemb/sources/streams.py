@@ -19,6 +19,7 @@ CHUNK_BYTES = 1 << 16
 #: Compressed bytes read at a time: few, so that a high ratio is noticed early.
 COMPRESSED_BYTES = 1 << 14
 _RATIO_FROM = 10_000_000  # decompressed bytes from which the ratio is checked
+_MEMBER_BYTES = 64  # of a file on disk, for each member of the archives in it beyond a limit
 _DECODE_ERRORS: tuple[type[Exception], ...] = (
     zlib.error,
     lzma.LZMAError,
@@ -106,25 +107,50 @@ class ByteStream:
             self._buffer, self._at = piece, 0
 
 
+class UnfoldError(SourceError):
+    """A file on disk unfolds to more than its size deserves: none of its archives is read on."""
+
+
+class UnfoldBudget:
+    """What one file on disk may unfold to, over all levels of archives in it."""
+
+    def __init__(self, limits: Limits, size: int) -> None:
+        self._most = {
+            "members": limits.members + size // _MEMBER_BYTES,
+            "bytes decompressed": max(limits.paper_bytes, size * limits.ratio),
+        }
+        self._counts: Counter[str] = Counter()
+
+    def count(self, what: str, size: int) -> None:
+        """Count members or bytes; raise `UnfoldError` if there are too many."""
+        self._counts[what] += size
+        most = self._most.get(what)
+        if most is not None and self._counts[what] > most:
+            detail = f"with the archives in it, more than {most:,} {what} for its size"
+            raise UnfoldError("archive bomb", detail)
+
+
 class Meter:
     """Counts what one paper costs, and raises `SourceError` when a limit is exceeded.
 
-    A container of papers may be of any size, since it is streamed: for it, only the bytes kept in
-    memory and the compression ratio are limited.
+    A container of papers may be of any size, since it is streamed: for it, the bytes kept in memory
+    and the compression ratio are limited here, and everything else by the budget of its file.
     """
 
-    def __init__(self, limits: Limits, *, is_container: bool = False) -> None:
-        self.limits = limits
-        self._free = {"members", "bytes decompressed"} if is_container else set()
+    def __init__(self, limits: Limits, budget: UnfoldBudget | None = None) -> None:
+        self.limits, self.budget = limits, budget
         self._counts: Counter[str] = Counter()
 
     def count(self, what: str, size: int = 1) -> None:
         """Count "members", "bytes decompressed" or "bytes kept" in memory."""
+        if self.budget is not None and what != "bytes kept":
+            self.budget.count(what, size)
+            return
         self._counts[what] += size
         cause, most = "too large", self.limits.paper_bytes
         if what == "members":
             cause, most = "archive bomb", self.limits.members
-        if self._counts[what] > most and what not in self._free:
+        if self._counts[what] > most:
             raise SourceError(cause, f"more than {most:,} {what}")
 
     def ratio(self, given: int, taken: int) -> None:

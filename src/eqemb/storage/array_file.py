@@ -3,27 +3,37 @@
 The caller decides what a hash covers: arrays and settings, never times, paths or threads.
 """
 
+import errno
 import hashlib
 import json
 import math
 import mmap
 import os
+import sys
 import threading
+import tokenize
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eqemb.errors import EqembError
+from eqemb.errors import DamageError
 
 Arrays = Mapping[str, NDArray[Any]]
 
 _DTYPES = {
     "F32": "<f4", "F64": "<f8", "I32": "<i4", "I64": "<i8", "U64": "<u8", "U8": "u1",
 }  # fmt: skip
+_ZEROS = bytes(1 << 20)
+#: What file systems say that cannot reserve space.
+_CANNOT_RESERVE = frozenset((errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS))
 _opening = threading.Lock()
+#: What NumPy raises for a damaged header.
+_HEADER_ERRORS = (ValueError, TypeError, EOFError, SyntaxError, OverflowError, tokenize.TokenError)
+#: What to do about a damaged file.
+CREATE_AGAIN = "restore it from a copy, or create its folder again"
 _DTYPE_CODES = {np.dtype(name): code for code, name in _DTYPES.items()}
 
 
@@ -49,8 +59,12 @@ def file_hash(path: Path) -> str:
 
 
 def canonical_json(value: Any) -> bytes:
-    """Return canonical JSON: sorted keys, no spaces, UTF-8."""
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()
+    """Return canonical JSON: sorted keys, no spaces, UTF-8.
+
+    File names may have lone surrogates, which `json.loads` accepts as they are written here.
+    """
+    text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return text.encode("utf-8", "surrogatepass")
 
 
 def write_arrays(path: Path, arrays: Arrays, metadata: Any = None) -> None:
@@ -77,14 +91,32 @@ def create_arrays(
     ends = np.cumsum([len(text), *sizes]).tolist()
     with path.open("wb") as file:
         file.write(text)
-        if hasattr(os, "posix_fallocate"):  # a full disk fails here
-            os.posix_fallocate(file.fileno(), 0, ends[-1])
-        file.truncate(ends[-1])
+        allocate(file, len(text), ends[-1])
     data = np.memmap(path, np.uint8, mode="r+")
     return {
         name: data[first:last].view(kinds[name][0]).reshape(kinds[name][1])
         for name, first, last in zip(order, ends[:-1], ends[1:], strict=True)
     }
+
+
+def allocate(file: BinaryIO, start: int, end: int) -> None:
+    """Extend a file by zeros, so that a full disk is an error here, and no crash when it is mapped.
+
+    The system reserves the space, or the zeros are written where it cannot, as on macOS.
+    """
+    file.flush()
+    if hasattr(os, "posix_fallocate"):
+        try:
+            os.posix_fallocate(file.fileno(), start, max(1, end - start))
+            file.truncate(end)
+        except OSError as error:
+            if error.errno not in _CANNOT_RESERVE:
+                raise
+        else:
+            return
+    file.seek(start)
+    file.writelines(_ZEROS[: end - at] for at in range(start, end, len(_ZEROS)))
+    file.truncate(end)
 
 
 def release(*arrays: NDArray[Any]) -> None:
@@ -126,7 +158,7 @@ def _header(path: Path) -> tuple[NDArray[np.uint8], int, dict[str, Any]]:
         size = int.from_bytes(data[:8].tobytes(), "little")
         return data, size, json.loads(data[8 : 8 + size].tobytes())
     except (OSError, ValueError) as error:
-        raise EqembError(f"{path} is not an array file ({error}); create it again") from None
+        raise DamageError(f"{path} is not an array file ({error}): {CREATE_AGAIN}") from None
 
 
 def open_npy(path: Path) -> "np.memmap[Any, Any]":
@@ -135,8 +167,14 @@ def open_npy(path: Path) -> "np.memmap[Any, Any]":
     One thread at a time: NumPy reads the header with `ast.literal_eval`, which fails in CPython
     before 3.11.8 and 3.12.2 if other threads run it (AST constructor recursion depth mismatch).
     """
-    with _opening:
-        found: np.memmap[Any, Any] = np.load(path, mmap_mode="r")
+    try:
+        with _opening:
+            found: np.memmap[Any, Any] = np.load(path, mmap_mode="r")
+    except _HEADER_ERRORS as error:
+        raise DamageError(f"{path} is damaged ({error}): {CREATE_AGAIN}") from None
+    is_native = found.dtype.byteorder in "=|" if sys.byteorder == "little" else True
+    if not is_native or found.offset + found.nbytes != path.stat().st_size:
+        raise DamageError(f"{path} is damaged (its size or its header): {CREATE_AGAIN}")
     return found
 
 
@@ -149,13 +187,20 @@ def read_metadata(path: Path) -> dict[str, Any]:
 def map_arrays(path: Path) -> dict[str, NDArray[Any]]:
     """Return the arrays of a safetensors file, mapped into memory, read-only."""
     data, size, header = _header(path)
-    found = {}
-    for name, entry in header.items():
-        if name == "__metadata__":
-            continue
-        first, last = entry["data_offsets"]
-        if 8 + size + last > len(data):
-            raise EqembError(f"{path} ends before its array {name!r}; create it again")
-        piece = data[8 + size + first : 8 + size + last]
-        found[name] = piece.view(_DTYPES[entry["dtype"]]).reshape(entry["shape"])
+    found, end = {}, 0
+    try:
+        header.pop("__metadata__", None)
+        for name, entry in header.items():
+            first, last = entry["data_offsets"]
+            if first != end or last < first:
+                raise ValueError(f"the place of {name!r}")  # noqa: TRY301 - as other damage
+            piece = data[8 + size + first : 8 + size + last]
+            found[name] = piece.view(_DTYPES[entry["dtype"]]).reshape(entry["shape"])
+            end = last
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DamageError(f"{path} has a damaged header ({error}): {CREATE_AGAIN}") from None
+    if 8 + size + end != len(data):
+        raise DamageError(
+            f"{path} has {len(data):,} bytes instead of {8 + size + end:,}: {CREATE_AGAIN}"
+        )
     return found

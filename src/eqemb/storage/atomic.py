@@ -10,19 +10,29 @@ what a killed one left. `write_json` is not atomic by itself: it is for files in
 """
 
 import ctypes
+import errno
 import functools
+import itertools
 import json
 import os
 import re
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from eqemb.errors import EqembError, UsageError, name_path
-from eqemb.storage.locks import lock_folder
+from eqemb.storage.locks import has_locks, lock_folder
+
+#: How often Windows is asked to replace a file.
+_ATTEMPTS = 15 if os.name == "nt" else 1
+#: Seconds until a temporary folder counts as left by a kill where folders cannot be locked.
+_OLD = 86_400.0
+#: What file systems say that cannot sync folders.
+_NO_SYNC = frozenset((errno.EINVAL, errno.ENOTSUP, errno.EBADF))
 
 
 def write_atomically(path: Path, text: str) -> None:
@@ -41,8 +51,20 @@ def new_file(path: Path) -> Iterator[Path]:
     with _temporary_folder(path) as folder:
         yield folder / path.name
         _sync_file(folder / path.name)
-        (folder / path.name).replace(path)
+        _replace(folder / path.name, path)
         sync_folder(path.parent)
+
+
+def _replace(made: Path, path: Path) -> None:
+    """Rename a file over another; Windows refuses for the moment in which somebody reads that."""
+    for attempt in range(1, _ATTEMPTS):
+        try:
+            made.replace(path)
+        except PermissionError:
+            time.sleep(0.01 * attempt)
+        else:
+            return
+    made.replace(path)
 
 
 @contextmanager
@@ -108,13 +130,15 @@ def _renameat2() -> Any:
 def _temporary_folder(path: Path) -> Iterator[Path]:
     """Yield a temporary folder next to `path`, locked while in use, and remove it at the end."""
     with name_path(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folders(path.parent)
         _remove_leftovers(path)
         while True:
             made = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
             lock = lock_folder(made, wait=True)
-            if made.exists():  # otherwise another writer removed it before it was locked
+            if made.exists():
                 break
+            if lock is not None:  # another writer removed the folder before it was locked
+                os.close(lock)
         try:
             yield made
         finally:
@@ -123,14 +147,29 @@ def _temporary_folder(path: Path) -> Iterator[Path]:
                 os.close(lock)
 
 
+def remove_file(path: Path) -> None:
+    """Remove a file that `new_file` wrote, if it exists, and what killed writes of it left."""
+    path.unlink(missing_ok=True)
+    _remove_leftovers(path)
+
+
 def _remove_leftovers(path: Path) -> None:
     """Remove temporary folders that killed writes to this path left."""
     leftover = re.compile(rf"\.{re.escape(path.name)}\.[a-z0-9_]{{8}}")
     for found in [entry for entry in path.parent.iterdir() if leftover.fullmatch(entry.name)]:
         lock = lock_folder(found, wait=False)
-        if lock is not None:
+        if lock is not None or (not has_locks(path.parent) and _is_old(found)):
             shutil.rmtree(found, ignore_errors=True)
+        if lock is not None:
             os.close(lock)
+
+
+def _is_old(folder: Path) -> bool:
+    """Whether nothing in a folder was written for a day."""
+    with suppress(OSError):  # it was removed
+        times = [path.stat().st_mtime for path in (folder, *folder.rglob("*"))]
+        return max(times) < time.time() - _OLD
+    return False
 
 
 def sync_tree(folder: Path) -> None:
@@ -150,12 +189,27 @@ def _sync_file(path: Path) -> None:
 
 def sync_folder(folder: Path) -> None:
     """Make renames in a folder durable, where the system supports it."""
-    if hasattr(os, "O_DIRECTORY"):
+    if not hasattr(os, "O_DIRECTORY"):  # Windows
+        return
+    try:
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+    except PermissionError:  # files can be made in a folder that cannot be listed
+        return
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in _NO_SYNC:
+            raise
+    finally:
+        os.close(handle)
+
+
+def make_folders(folder: Path) -> None:
+    """Create a folder, and those above it, unless they exist; their names are durable."""
+    new = list(itertools.takewhile(lambda path: not path.exists(), (folder, *folder.parents)))
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in new:
+        sync_folder(path.parent)
 
 
 # ---------------------------------------------------------------- JSON
@@ -203,7 +257,8 @@ def link_file(file: Path, place: Path) -> None:
     try:
         place.hardlink_to(file)
     except OSError:
-        shutil.copyfile(file, place)
+        with new_file(place) as made:
+            shutil.copyfile(file, made)
 
 
 def link_files(folder: Path, place: Path) -> None:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from eqemb.errors import EqembError
 from eqemb.storage.array_file import map_arrays, read_metadata, write_arrays
 from eqemb.storage.atomic import new_file
+from eqemb.storage.regular_file import open_regular
 
 _HASH_BYTES = 8
 _MAX_LINE_BYTES = 8 << 20
@@ -56,7 +57,7 @@ class LineIndex:
         """
         hashes, offsets = array("Q"), array("Q")
         at = number = bad = first = 0
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             while line := file.readline(most + 1):
                 number += 1
                 start, at = at, at + len(line)
@@ -82,7 +83,7 @@ class LineIndex:
         wanted = np.uint64(_hash(key))
         low, high = (int(np.searchsorted(self._hashes, wanted, side)) for side in ("left", "right"))
         if low < high:
-            with self.path.open("rb") as file:
+            with open_regular(self.path) as file:
                 for place in range(high - 1, low - 1, -1):
                     file.seek(int(self._offsets[place]))
                     yield file.readline(most)

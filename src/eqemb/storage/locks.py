@@ -40,8 +40,12 @@ def _exclusive(path: Path, what: str) -> Iterator[None]:
     with path.open("w", encoding="utf-8") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             raise _busy(what) from None
+        except OSError as error:  # as on a network file system
+            raise EqembError(
+                f"cannot lock {path} ({error.strerror}): choose a folder on another file system"
+            ) from None
         yield
 
 
@@ -100,6 +104,20 @@ def _is_held(folder: Path) -> bool:
     finally:
         os.close(handle)
     return False
+
+
+def has_locks(folder: Path) -> bool:
+    """Whether folders like this one can be locked."""
+    if fcntl is None:
+        return False
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError as error:
+        return isinstance(error, BlockingIOError)
+    finally:
+        os.close(handle)
+    return True
 
 
 def lock_folder(folder: Path, *, wait: bool, shared: bool = False) -> int | None:

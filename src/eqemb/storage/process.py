@@ -4,14 +4,24 @@
 downloaded papers may contain a `numpy.py` or a `pickle.py`, which such a child would run.
 """
 
+import ctypes
 import os
 import select
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+try:
+    import msvcrt
+except ImportError:  # not Windows
+    msvcrt = None  # type: ignore[assignment]
+
+_POLL_SECONDS = 1.0
+_BROKEN_PIPE = 109  # an error of Windows
 _PACKAGE_ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -51,14 +61,44 @@ def safe_spawn() -> Iterator[None]:
             os.environ["PYTHONSAFEPATH"] = before
 
 
+@contextmanager
+def empty_current_folder() -> Iterator[None]:
+    """Be in the root folder meanwhile, and spawn safely.
+
+    Ray puts the current folder at the front of the search paths of its workers.
+    """
+    here = Path.cwd()
+    os.chdir(here.anchor)
+    try:
+        with safe_spawn():
+            yield
+    finally:
+        os.chdir(here)
+
+
 def exit_with_parent() -> None:
     """Let this process exit when its parent closes stdin, whatever it is doing then."""
-    if hasattr(select, "poll"):  # not on Windows
-        threading.Thread(target=_wait_for_parent, daemon=True).start()
+    threading.Thread(target=_wait_for_parent, daemon=True).start()
 
 
 def _wait_for_parent() -> None:
-    poll = select.poll()
-    poll.register(sys.stdin.fileno(), 0)  # hang-up is reported even if no event is requested
-    poll.poll()
+    handle = sys.stdin.fileno()
+    if hasattr(select, "poll"):
+        poll = select.poll()
+        poll.register(handle, 0)  # hang-up is reported even if no event is requested
+        poll.poll()
+    else:
+        while not _is_closed_pipe(handle):
+            time.sleep(_POLL_SECONDS)
     os._exit(1)
+
+
+def _is_closed_pipe(handle: int) -> bool:
+    """Whether nobody can write to a pipe any more, as Windows says.
+
+    While this process waits for the pipe, Windows does not answer; the wait then ends by itself.
+    """
+    kernel: Any = ctypes.WinDLL("kernel32", use_last_error=True)  # type: ignore[attr-defined]
+    system_handle = msvcrt.get_osfhandle(handle)  # type: ignore[attr-defined]
+    is_open = kernel.PeekNamedPipe(ctypes.c_void_p(system_handle), None, 0, None, None, None)
+    return not is_open and ctypes.get_last_error() == _BROKEN_PIPE  # type: ignore[attr-defined]

@@ -326,7 +326,7 @@ class Sentence:
         kind = self.kinds[at]
         if kind in {PREPOSITION, DETERMINER, CONJUNCTION, SUBORDINATOR, PRONOUN, BE, VERB}:
             return True
-        return kind in {",", "(", "["} or (kind == ADVERB and self.lowers[at] in _LOOSE)
+        return kind in {",", "(", "["} or (kind == ADVERB and self.lowers[at] in _LOOSE_PHRASE)
 
     def _end(self, start: int, *, lists: bool) -> int:
         depth, relative = 0, False
@@ -483,4 +483,4 @@ _VERBS_TOO = frozenset(
 )
 _NAMES_IN_ING = frozenset({"embedding", "mapping", "string", "ring", "spring"})
 _BEFORE_VERBS = frozenset({"will", "can", "may", "must", "should", "cannot", "could", "would"})
-_LOOSE = frozenset({"respectively", "here", "then", "also", "now", "again"})
+_LOOSE_PHRASE = frozenset({"respectively", "here", "then", "also", "now", "again"})

@@ -20,7 +20,7 @@ _ATTACHED = re.compile(r"[-\u2010\u2011]?[^\W\d_][^\W_]*(?:[-'\u2019\u2010\u2011
 _HYPHENS = "-\u2010\u2011"
 #: Numbers, references and lone operators read like words.
 _NOT_A_SYMBOL = re.compile(
-    r"[\d\s.,+\-*/<>=%:;()~^]*(?:\\(?:times|to|rightarrow|pm|cdot|sim|approx|geq?|leq?|ll|gg|%"
+    r"[\d\s.,+\-*/<>=%:;()~^]*+(?:\\(?:times|to|rightarrow|pm|cdot|sim|approx|geq?|leq?|ll|gg|%"
     r"|downarrow|uparrow|checkmark|dots|ldots|cdots|quad|infty|star|ast|dagger|circ|bullet|in"
     r"|Rightarrow|leftarrow|implies|iff|forall|exists|neq?|rm|[,;!: ]))?[\d\s.,+\-*/<>=%:;()^{}]*"
     r"|[A-Z]\.\d+[a-z]?"

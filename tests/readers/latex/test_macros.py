@@ -3,9 +3,9 @@
 import pytest
 
 from campaigns import FULL
+from eqemb.readers.latex.budget import Budget, Work
 from eqemb.readers.latex.expand import expand
 from eqemb.readers.latex.files import Files
-from eqemb.readers.latex.frames import Budget
 from eqemb.readers.latex.macros import Slot, def_slots, newcommand_slots, xparse_slots
 from latex_paper import causes, document, expanded, numbers, read, text
 
@@ -294,7 +294,7 @@ def test_exponential_macros_stop(preamble: str) -> None:
     """2^25 expansions exceed the budget; the rest is read."""
     small = Budget(expansions=20_000, pushed=1_000_000)
     source = document(r"\a{q} after", preamble)
-    result = expand(Files({"main.tex": source.encode()}), "main.tex", small)
+    result = expand(Files({"main.tex": source.encode()}), "main.tex", Work(small))
     assert "expansion budget" in [problem.cause for problem in result.problems]
     assert len(result.text) < 1_000_000
     assert "after" in result.text
@@ -312,7 +312,8 @@ def test_loops_count_against_the_budget() -> None:
     """Nested loops of a hundred steps each do not run a million times."""
     loop = r"\foreach \x in {1,...,99}{"
     source = document("after", loop * 4 + r"\def\q{\x}" + "}" * 4)
-    result = expand(Files({"main.tex": source.encode()}), "main.tex", Budget(expansions=20_000))
+    work = Work(Budget(expansions=20_000))
+    result = expand(Files({"main.tex": source.encode()}), "main.tex", work)
     assert "after" in result.text
 
 
@@ -377,10 +378,8 @@ def test_a_macro_that_runs_away_costs_itself_only() -> None:
     assert len(article.equations) == 1
 
 
-def test_chains_of_environments_stop_at_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chains_of_environments_stop_at_a_budget() -> None:
     """Environments that open two others each would double for ever."""
-    if not FULL:
-        monkeypatch.setattr("eqemb.readers.latex.expand.Budget", lambda: Budget(pushed=1_000_000))
     chain = "".join(
         rf"\newenvironment{{q{a}}}{{\begin{{q{b}}}\begin{{q{b}}}}}{{}}"
         for a, b in zip("abcdefghijklmnopqrstuvwxy", "bcdefghijklmnopqrstuvwxyz", strict=True)

@@ -201,6 +201,14 @@ class Records(ReportQueries, IndexQueries):
 
     # ------------------------------------------------------------ reading
 
+    def find_damage(self) -> str:
+        """Return what SQLite finds wrong with the whole file; empty if it is sound."""
+        try:
+            found = [str(row[0]) for row in self.rows("PRAGMA main.integrity_check(3)")]
+        except sqlite3.Error as error:
+            return str(error)
+        return "" if found == ["ok"] else "; ".join(" ".join(text.split()) for text in found)
+
     def count(self) -> int:
         """Return the number of sources, articles and skipped ones."""
         return int(self._db.execute("SELECT COUNT(*) FROM sources").fetchone()[0])

@@ -40,10 +40,10 @@ _ANNOTATION = re.compile(r"<(?:\w{1,9}:)?annotation\s([^<>]*)>")
 _TEX_ENCODING = re.compile(
     r"encoding\s*=\s*[\"']?(?:application/x-(?:la)?tex|(?:la)?tex)\b", re.IGNORECASE
 )
-_CDATA = re.compile(r"%?\s*<!\[CDATA\[|%?\s*\]\]>")
-_LINE_BREAK = re.compile(r"(?<!\\)((?:\\\\)*)%[^\n]*\n\s*")
+_CDATA = re.compile(r"(?:%|(?<!\s))\s*+(?:<!\[CDATA\[|\]\]>)")
+_LINE_BREAK = re.compile(r"(?<!\\)((?:\\\\)*)%[^\n]*+(\n\s*)?")
 _MATH_STYLE = re.compile(r"\s*\\(?:displaystyle|textstyle)(?![A-Za-z])\s*")
-_SPOKEN = re.compile(r"[^\W\d_]{3,} [^\W\d_]{2,}")
+_SPOKEN = re.compile(r"[^\W\d_]{3} [^\W\d_]{2}")
 _DELIMITED = re.compile(r"\s*(\$\$?|\\\[|\\\()(.*)(\$\$?|\\\]|\\\))\s*", re.DOTALL)
 _PARENTHESES = " \t\n\u00a0()[]"
 #: Images whose text is TeX.
@@ -95,10 +95,15 @@ def _by_class(element: Element, source: str) -> Formula | None:
     return None
 
 
+def _without_comment(found: re.Match[str]) -> str:
+    """A comment that a line end follows is dropped; in the last line, `%` may be a percent sign."""
+    return found[0] if found[2] is None else found[1]
+
+
 def clean_tex(tex: str) -> str:
     r"""TeX without what pages put around it: CDATA marks, line ends, `{\displaystyle ...}`."""
     tex = _CDATA.sub(" ", tex) if "]>" in tex else tex
-    tex = _LINE_BREAK.sub(r"\1", tex) if "%" in tex else tex
+    tex = _LINE_BREAK.sub(_without_comment, tex) if "%" in tex else tex
     tex = tex.strip()
     if tex.startswith("{\\displaystyle") and tex.endswith("}") and _is_one_group(tex):
         tex = tex[1:-1]

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 _MACROS_OBJECT = re.compile(r"[\"']?\bmacros[\"']?\s*[:=]\s*\{", re.IGNORECASE)
 _JS_STRING = r"(?:\"((?:[^\"\\\n]|\\.)*)\"|'((?:[^'\\\n]|\\.)*)')"
 _MACRO_ENTRY = re.compile(
-    rf"[\s,]*(?://[^\n]*\s*)*(?:{_JS_STRING}|([A-Za-z]+))\s*:\s*"
-    rf"(?:\[\s*{_JS_STRING}\s*(?:,\s*(\d))?[^\]\n]*\]|{_JS_STRING})"
+    rf"[\s,]*+(?://[^\n]*+\s*+)*+(?:{_JS_STRING}|([A-Za-z]+))\s*:\s*"
+    rf"(?:\[\s*{_JS_STRING}\s*+(?:,\s*+(\d))?[^\]\n]*+\]|{_JS_STRING})"
 )
 _MACRO_NAME = re.compile(r"\\?([A-Za-z]+)")
 _JS_ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|.)", re.DOTALL)
@@ -16,7 +16,10 @@ _JS_ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|.)", re.DOTALL)
 
 def script_macros(script: str) -> Iterator[str]:
     r"""Yield the macros in a script as `\newcommand`."""
+    at = 0
     for match in _MACROS_OBJECT.finditer(script):
+        if match.start() < at:  # within a string
+            continue
         at = match.end()
         while (entry := _MACRO_ENTRY.match(script, at)) is not None:
             at = entry.end()

@@ -28,7 +28,7 @@ from eqemb.readers.html.tree import (
 )
 from eqemb.sources import Source
 
-_FRAGMENT = re.compile(r"href\s*=\s*[\"']?[^\"'\s<>#]*#([^\"'\s<>]+)")
+_FRAGMENT = re.compile(r"(?<=[\s\"'])href\s*=\s*[\"']?[^\"'\s<>#]*#([^\"'\s<>]+)")
 _EQUATION_ID = re.compile(r"\.E\d+$")
 _MATHJAX_TARGET = re.compile(r"mjx-eqn[-:](.+)")
 _HAS_TEX = re.compile(r"mathjax|katex|\$\$|\\\(|\\\[", re.IGNORECASE)

@@ -110,7 +110,7 @@ def text_content(element: Element) -> str:
 
 def as_xml(markup: str) -> str:
     """One element of HTML as XML: values in quotes, all elements closed, empty ones left out."""
-    name = re.match(r"\s*<([\w:.-]+)[^<>]*>", markup)
+    name = re.match(r"\s*<([\w:.-]++)[^<>]*+>", markup)
     if name is None:
         return ""
     end = markup.rfind("</")

@@ -21,7 +21,7 @@ _SOURCE_COMMENT = re.compile(r"(?<!\\)%[^\n]*\n?")
 #: What starts another block of authors.
 _NEXT_BLOCK = re.compile(
     r"\\(?:and|And|AND|name)(?![A-Za-z])"
-    r"|\\begin\s*\{tabular(?:\}|[*xy]\}\s*\{[^{}]*\})(?:\s*\[[^\]]*\])?"
+    r"|\\begin\s*\{tabular(?:\}|[*xy]\}\s*\{[^{}]*\})(?:\s*\[[^\]]{0,200}\])?"
     r"\s*\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}"
 )
 #: A block that is left after the argument: a brace closed too early.
@@ -68,12 +68,15 @@ def find_authors(text: str) -> list[str]:
     """Return the authors of a document with expanded macros; none if that is doubtful."""
     found: list[str] = []
     end = length = 0
+    outside = _BLOCK_OUTSIDE.search(text)
     for match in _AUTHOR_COMMAND.finditer(text):
         if match.start() < end:
             continue  # inside the one before
         content, end = _argument(text, match.end())
-        outside = _BLOCK_OUTSIDE.search(text, end, end + _LONGEST_AUTHORS)
-        if content is None or (outside and outside[0] in (r"\And", r"\AND")):
+        if outside and outside.start() < end:
+            outside = _BLOCK_OUTSIDE.search(text, end)
+        is_near = outside is not None and outside.end() <= end + _LONGEST_AUTHORS
+        if content is None or (outside and is_near and outside[0] in (r"\And", r"\AND")):
             return []
         length += len(content)
         here = _names(content) if length <= _LONGEST_LIST else None

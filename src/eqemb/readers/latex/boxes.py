@@ -13,7 +13,7 @@ from eqemb.readers.latex.macros import MANDATORY, Slot, make, newcommand_slots, 
 _AMS_DISPLAY = re.compile(r"(?:^|,)\s*ams (equation|align|gather)(\*?)\s*(?=$|,)")
 _BOX_TITLE = re.compile(r"(?:^|,)\s*title\s*=\s*(\{(?:[^{}]|\{[^{}]*\})*\}|[^,{}]*)")
 _STATEMENT_LABEL = re.compile(r"\\label\s*\{[^{}]*\}")
-_BOX_COUNTER = re.compile(r"use counter\s*=\s*\{?\s*(\w+)")
+_BOX_COUNTER = re.compile(r"use counter\s*+=\s*+(?:\{\s*+)?(\w+)")
 
 
 def _begin_box(gullet: Gullet, _: str) -> None:
@@ -67,6 +67,8 @@ def _keep_statement(gullet: Gullet, _: str) -> None:
     frame = gullet.frames[-2] if len(gullet.frames) > 1 else gullet.frames[-1]
     end = frame.text.find(r"\end{restatable", frame.pos)
     statement = frame.text[frame.pos : max(frame.pos, end)]
+    if not gullet.charge(len(statement), name):
+        return
     body = join_latex(_STATEMENT_LABEL.split(statement)).replace("#", "##")
     again = rf"\begin{{{environment}}}{body}\end{{{environment}}}"
     again = rf"\restorecounters{{{name}}}{again}\resumecounters{{{name}}}"

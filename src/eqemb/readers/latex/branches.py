@@ -211,7 +211,7 @@ _COMMANDS: dict[str, tuple[int, Test]] = {
     "ifnumless": (2, lambda gullet, left, right: _compare(gullet, left, "<", right)),
     "ifnumodd": (1, _is_odd),
     "@ifpackageloaded": (1, lambda gullet, name: name.strip() in gullet.packages),
-    "@ifclassloaded": (1, lambda gullet, name: name.strip() in gullet.document_class.split()),
+    "@ifclassloaded": (1, lambda gullet, name: name.strip() in gullet.classes),
 }  # fmt: skip
 
 

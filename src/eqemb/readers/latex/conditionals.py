@@ -25,14 +25,14 @@ _TRUE = frozenset(("iftrue", "ifpdf", "ifpdftex", "ifPDFTeX"))
 _FALSE = names("iffalse ifxetex ifluatex ifXeTeX ifLuaTeX ifeof if@tempswa iftutex")
 _INTEGER = r"(\\[A-Za-z@]+|-?\d+)"
 _NUMBERS = re.compile(rf"\s*{_INTEGER}\s*([<>=])\s*{_INTEGER}(?:\\relax(?![A-Za-z@])|\s)?")
-_ANY_NUMBER = r"(?:\\[A-Za-z@]+\s*(?:\{[^{}]*\}\s*)*|-?\d+)"
-_ANY_NUMBERS = re.compile(rf"\s*{_ANY_NUMBER}\s*[<>=]\s*{_ANY_NUMBER}\s?")
+_ANY_NUMBER = r"(?:\\[A-Za-z@]++\s*+(?:\{[^{}]*+\}\s*+)*+|-?\d++)"
+_ANY_NUMBERS = re.compile(rf"\s*+{_ANY_NUMBER}\s*+[<>=]\s*+{_ANY_NUMBER}\s?")
 _ODD = re.compile(rf"\s*{_INTEGER}(?:\\relax(?![A-Za-z@])|\s)?")
 _ASSIGNED = re.compile(r"\s*+(?:(?:=|by)\s*+)?(-?\d+|\\[A-Za-z@]+)\s?")
 _INTEGERS = {r"\pdfoutput": 1, **NAMED_INTEGERS}
 _POINTS = {"pt": 1.0, "in": 72.27, "cm": 28.45, "mm": 2.845, "pc": 12.0, "bp": 1.00375,
           "dd": 1.07, "cc": 12.84, "em": 10.0, "ex": 4.3, "sp": 1 / 65536}  # fmt: skip
-_DIMENSION = r"(-?[\d.]+)\s*(?:true\s*)?(" + "|".join(_POINTS) + ")"
+_DIMENSION = r"(-?(?:\d++\.?\d*+|\.\d*+))\s*+(?:true\s*+)?(" + "|".join(_POINTS) + ")"
 _LENGTHS = re.compile(rf"\s*{_DIMENSION}\s*([<>=])\s*{_DIMENSION}(?:\\relax(?![A-Za-z@])|\s)?")
 #: Tests of the page that is being made: what they choose is layout, not text.
 _LAYOUT = names(
@@ -187,7 +187,8 @@ def _expanded_token(gullet: Gullet) -> str:
 
 def _ifnum(gullet: Gullet, token: str) -> None:
     frame = gullet.skip_space()
-    match = (_ODD if token == r"\ifodd" else _NUMBERS).match(frame.text, frame.pos)
+    match_test = _ODD.match if token == r"\ifodd" else _NUMBERS.match
+    match = match_test(frame.text, frame.pos)
     values = [_integer(gullet, text) for text in match.groups()[::2]] if match else [None]
     if match is None or None in values:
         if gullet.forming:

@@ -9,7 +9,7 @@ import re
 from eqemb.readers.latex.frames import Action
 from eqemb.readers.latex.gullet import Gullet
 
-_ASSIGNMENT = re.compile(r"\s*=?\s*(-?\d+|\\[A-Za-z@]+)\s?")
+_ASSIGNMENT = re.compile(r"\s*+(?:=\s*+)?(-?\d+|\\[A-Za-z@]+)\s?")
 
 
 def _theorem(gullet: Gullet, _: str) -> None:

@@ -272,15 +272,18 @@ def _for(gullet: Gullet, token: str) -> None:
 def _repeat(gullet: Gullet, variable: str, items: list[str], body: str) -> None:
     """Read a body once for each item."""
     pattern = re.compile(re.escape(variable) + r"(?![A-Za-z])\s?")
-    items = items[: 200 if gullet.afford(len(items), variable) else 0]
-    gullet.push("".join(pattern.sub(item.replace("\\", r"\\"), body) for item in items))
+    items, uses = items[:200], body.count(variable)
+    size = sum(len(body) + uses * len(item) for item in items)
+    if gullet.afford(len(items), variable) and gullet.charge(size, variable):
+        gullet.push("".join(pattern.sub(item.replace("\\", r"\\"), body) for item in items))
 
 
 def _csv_list(gullet: Gullet, token: str) -> None:
     r"""\forcsvlist{\command}{a,b}; \docsvlist{a,b} calls \do (etoolbox)."""
     command = r"\do" if token == r"\docsvlist" else gullet.argument()
-    items = gullet.argument().split(",")
-    gullet.push("".join(f"{command}{{{item.strip()}}}" for item in items[:200]))
+    items = gullet.argument().split(",")[:200]
+    if gullet.charge(len(items) * len(command), command):
+        gullet.push("".join(f"{command}{{{item.strip()}}}" for item in items))
 
 
 def _items(text: str) -> list[str]:
@@ -329,12 +332,11 @@ def _use_name(gullet: Gullet, _: str) -> None:
     gullet.push(mangle(gullet.expand_string(gullet.argument()).strip()) + " ")
 
 
-def _expandafter(gullet: Gullet, token: str) -> None:
+def _expandafter(gullet: Gullet, _: str) -> None:
     """Expand the token after the next one first."""
     first = gullet.argument_token()
-    if first == r"\expandafter":
-        _expandafter(gullet, token)
-        return
+    while first == r"\expandafter":
+        first = gullet.argument_token()
     second = gullet.argument_token()
     if second == r"\csname":
         second = csname(gullet) + " "
@@ -360,14 +362,15 @@ def _add_to_command(gullet: Gullet, token: str) -> None:
         gullet.heading_hook(name, "".join(_RESTART.findall(code)))
     elif isinstance(macro, Macro):
         body = code + macro.body if "pre" in token else macro.body + code
-        gullet.define(name, make(name, macro.slots, body))
+        if gullet.charge(len(body), name):
+            gullet.define(name, make(name, macro.slots, body))
 
 
 def _add_to_environment(gullet: Gullet, token: str) -> None:
     r"""\AtBeginEnvironment{name}{code} and similar (etoolbox)."""
     where = "begin" if "Begin" in token else "end"
     key = f"{where} {gullet.argument().strip()}"
-    gullet.hooks[key] = gullet.hooks.get(key, "") + gullet.argument()
+    gullet.add_hook(key, gullet.argument())
 
 
 def _patch(gullet: Gullet, _: str) -> None:
@@ -375,7 +378,7 @@ def _patch(gullet: Gullet, _: str) -> None:
     name, old, new = gullet.control_name(), gullet.argument(), gullet.argument()
     gullet.arguments((MANDATORY, MANDATORY))
     macro = gullet.actions.get(name)
-    if isinstance(macro, Macro) and not macro.builtin:
+    if isinstance(macro, Macro) and not macro.builtin and gullet.charge(len(macro.body), name):
         gullet.define(name, make(name, macro.slots, macro.body.replace(old, new, 1)))
 
 

@@ -15,6 +15,7 @@ from eqemb.readers.latex.displays import (
     EDGE,
     ENDS_SENTENCE,
     DisplayRow,
+    brace_depth,
     count_displays,
     group_end,
     is_drawing,
@@ -23,7 +24,8 @@ from eqemb.readers.latex.displays import (
     split_rows,
 )
 from eqemb.readers.latex.found import FoundEquation, WalkResult
-from eqemb.readers.latex.text_walk import TextWalk, brace_depth
+from eqemb.readers.latex.printing import LONGEST_NUMBER
+from eqemb.readers.latex.text_walk import TextWalk
 from eqemb.readers.prose import EQUATION_BASE, MARKS
 
 _CELL_END = re.compile(r"(?<!\\)&")
@@ -46,9 +48,9 @@ _PLAIN_ROWS = re.compile(
 )
 #: In \\eqalignno after the second &, in \\displaylines after \\hfill.
 _PLAIN_NUMBER = re.compile(
-    r"(?:(?<=&)[^&]*&|\\hfill)\s*(?:\\llap\s*\{|\{)?\s*(\([^&()]*\)|[\w.]+)\s*\}?\s*$"
+    r"(?:(?<=&)[^&]*&|\\hfill)\s*+(?:(?:\\llap\s*+\{|\{)\s*+)?(\([^&()]*\)|[\w.]++)\s*+(?:\}\s*+)?$"
 )
-_TAG_REFERENCE = re.compile(r"\\(?:eq)?ref\s*\*?\s*\{([^{}]*)\}")
+_TAG_REFERENCE = re.compile(r"\\(?:eq)?ref\s*+(?:\*\s*+)?\{([^{}]*)\}")
 _LATER = re.compile("\0([^\0]*)\0")
 _LABEL_OPTION = re.compile(r"label\s*=\s*\{?([^{},\]]+)")
 
@@ -58,8 +60,8 @@ class DisplayWalk(TextWalk):
 
     def dollars(self, match: re.Match[str], end: int) -> int:
         """Read a display that opens with two dollars; return where to continue."""
-        close = self.find("$$", match.end(), end)
-        if close < 0 or EDGE.search(self.text, match.end(), close):
+        close = self.search.find("$$", match.end(), end)
+        if close < 0 or self.search.search(EDGE, match.end(), close) >= 0:
             self.report_lost("display not closed", match.start(), "$$")
             return match.end()
         if self._muted and self._spans_cells(match.end(), close):
@@ -99,8 +101,9 @@ class DisplayWalk(TextWalk):
         if name == "empheq":
             fence = _FENCE.match(text, opened)
             kind, body = (fence[1], fence.end()) if fence else ("equation", body)
-        close = self.find(closing, body, end)
-        again = self.find("\\begin{" + name + "}", body, close if close >= 0 else end)
+        close = self.search.find(closing, body, end)
+        last = close if close >= 0 else end
+        again = self.search.find("\\begin{" + name + "}", body, last)
         if close < 0 or again >= 0 or self._contains_heading(body, close):
             resume = self._after_blank(body, again if again >= 0 else end)
             inside = count_displays(text, body, resume)
@@ -118,10 +121,10 @@ class DisplayWalk(TextWalk):
             self._reported.add(name)
             self.problem("unknown environment", opened, name)
         closing = "\\end{" + name + "}"
-        close = self.find(closing, body, min(end, body + _LONGEST_UNKNOWN))
-        if close < 0 or not _ONLY_IN_MATH.search(self.text, body, close):
+        close = self.search.find(closing, body, min(end, body + _LONGEST_UNKNOWN))
+        if close < 0 or self.search.search(_ONLY_IN_MATH, body, close) < 0:
             return body
-        if _OWN_MATH.search(self.text, body, close):
+        if self.search.search(_OWN_MATH, body, close) >= 0:
             return body
         self.display(name, self.optional(body, close)[2], close)
         self.found.unnamed += 1
@@ -259,9 +262,10 @@ class DisplayWalk(TextWalk):
         """Put numbers in tags that refer to later equations."""
         for equation in self.found.equations:
             if equation.number and "\0" in equation.number:
-                equation.number = _LATER.sub(
+                number = _LATER.sub(
                     lambda match: self.found.numbers.get(match[1], ""), equation.number
                 )
+                equation.number = number[:LONGEST_NUMBER]
 
     def run(self, start: int) -> WalkResult:
         """Walk over the preamble for its declarations, then over the document."""
@@ -306,6 +310,8 @@ class DisplayWalk(TextWalk):
             self.problem("drawing in a display", rows[0].start, name)
             return
         labels = [label for row in rows for label in row.labels]
+        if number and len(number) >= LONGEST_NUMBER:
+            self.problem("number cut off", rows[0].start)
         self.found.numbers |= dict.fromkeys(labels, number or "")
         index = len(self.found.equations)
         if index >= MARKS:
@@ -335,4 +341,5 @@ class DisplayWalk(TextWalk):
 
     def innermost(self, names: Collection[str]) -> str:
         """The innermost open environment with one of these names, or ''."""
-        return next((name for name in reversed(self._open) if name in names), "")
+        opened = [(self._opened[name][-1], name) for name in names if self._opened.get(name)]
+        return max(opened)[1] if opened else ""

@@ -18,7 +18,7 @@ _ROW_TOKEN = re.compile(
 #: unit is a length; other brackets start the next row.
 ROW_END = re.compile(
     r"\*?(?:\[\s*(?:-?[\d.]+\s*[A-Za-z]{2}|-?[\d.]*\\[A-Za-z]+)\s*\]"
-    r"|\s++\[\s*-?\s*[\d.]+\s*(?:pt|em|ex|cm|mm|in|bp|pc|mu|sp|dd|cc|\\[A-Za-z@]+)\s*\])?"
+    r"|\s++\[\s*+(?:-\s*+)?[\d.]++\s*+(?:pt|em|ex|cm|mm|in|bp|pc|mu|sp|dd|cc|\\[A-Za-z@]+)\s*\])?"
 )
 _ROW_MARK = re.compile(
     r"\\(?:(?:ltx@|eq)?label\s*+(?:\[[^\]]{0,200}\]\s*+)?\{(?P<label>[^{}]*)\}"
@@ -201,6 +201,12 @@ def group_end(text: str, pos: int, limit: int) -> int:
             if depth == 0:
                 return match.start()
     return limit
+
+
+def brace_depth(text: str) -> int:
+    """The number of braces opened and not closed."""
+    opened = text.count("{") - text.count("\\{")
+    return opened - (text.count("}") - text.count("\\}"))
 
 
 def split_rows(text: str, start: int, end: int) -> list[tuple[int, int]]:

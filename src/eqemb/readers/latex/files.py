@@ -6,12 +6,13 @@ Paths are POSIX paths relative to the paper's folder. Nothing here reads the dis
 import posixpath
 import re
 from bisect import bisect_right
+from collections.abc import Collection
 
 _DECLARED = re.compile(
-    rb"\\(?:usepackage|RequirePackage)\s*\[([^\]]{0,500})\]\s*\{[^}]{0,500}inputenc"
-    rb"|\\inputencoding\s*\{([^}]{0,500})\}"
+    rb"\\(?:usepackage|RequirePackage)\s*\[([^\]\\]{0,500})\]\s*\{[^}\\]{0,500}inputenc"
+    rb"|\\inputencoding\s*\{([^}\\]{0,500})\}"
     rb"|\\begin\s*\{CJK\*?\}\s*(?:\[[^\]]{0,50}\]\s*)?\{([^}]{0,20})\}"
-    rb"|\\(?:documentclass|usepackage)\s*\[[^\]]{0,500}\b(GBK|gbk)\b[^\]]{0,500}\]\s*\{ctex"
+    rb"|\\(?:documentclass|usepackage)\s*\[[^\]\\]{0,500}?\b(GBK|gbk)\b[^\]\\]{0,500}\]\s*\{ctex"
 )
 #: inputenc's names -> Python's. Others fall back to Windows-1252.
 _CODECS = {
@@ -33,7 +34,7 @@ _INCLUDES = re.compile(
 )
 #: arXiv's 00README: "paper.tex toplevelfile", or YAML and JSON with filename and usage.
 _OLD_README = re.compile(r"^[ \t]*(\S+)[ \t]+toplevelfile[ \t]*$", re.MULTILINE)
-_FILENAME = r"filename[\"']?\s*:\s*[\"']?([^\s\"',]{1,500})"
+_FILENAME = r"filename[\"']?\s*:\s*[\"']?([^\s\"',]{1,500}+)"
 _NEW_README = re.compile(
     rf"{_FILENAME}(?:(?!filename).){{0,80}}?toplevel|toplevel(?:(?!usage).){{0,80}}?{_FILENAME}",
     re.DOTALL,
@@ -122,16 +123,18 @@ class Files:
         named = self._named_by_readme(candidates)
         if named is not None:
             return named
-        with_class = [path for path in candidates if _DOCUMENT_CLASS.search(self.text(path))]
-        with_begin = [path for path in candidates if _BEGIN.search(self.text(path))]
-        best = [p for p in with_class if p in with_begin] or with_begin or with_class
+        texts = {path: self.text(path) for path in candidates}
+        with_class = [path for path, text in texts.items() if _has_class(text)]
+        with_begin = [path for path, text in texts.items() if _has_begin(text)]
+        begins = set(with_begin)
+        best = [path for path in with_class if path in begins] or with_begin or with_class
         if not best:  # chapters and notes without a preamble: the largest
             return max(candidates, key=lambda path: (len(self._raw[path]), path), default=None)
         included_by = self._included_by(candidates)
         best = [path for path in best if path not in included_by] or best
         return _outermost(max(best, key=self._likelihood), included_by)
 
-    def supplements(self, main: str, used: list[str]) -> list[str]:
+    def supplements(self, main: str, used: Collection[str]) -> list[str]:
         """Further documents of the paper whose names mark them as supplement or appendix."""
         return [
             path
@@ -140,11 +143,11 @@ class Files:
             and path != main
             and path not in used
             and _SUPPLEMENT.search(posixpath.basename(path))
-            and _DOCUMENT_CLASS.search(self.text(path))
-            and _BEGIN.search(self.text(path))
+            and _has_class(self.text(path))
+            and _has_begin(self.text(path))
         ]
 
-    def unused(self, used: list[str]) -> list[str]:
+    def unused(self, used: Collection[str]) -> list[str]:
         """TeX files that no document of the paper has read."""
         return [path for path in sorted(self._raw) if _is_tex(path) and path not in used]
 
@@ -171,13 +174,22 @@ class Files:
 
     def _named_by_readme(self, candidates: list[str]) -> str | None:
         """The file that arXiv's 00README names as top level."""
+        known = set(candidates)
         for path in self._raw:
             if posixpath.basename(path).lower().startswith("00readme"):
                 text = self.text(path)
                 named = _OLD_README.search(text) or _NEW_README.search(text)
-                if named and (name := named[named.lastindex or 1]) in candidates:
+                if named and (name := named[named.lastindex or 1]) in known:
                     return name
         return None
+
+
+def _has_class(text: str) -> bool:
+    return "\\document" in text and _DOCUMENT_CLASS.search(text) is not None
+
+
+def _has_begin(text: str) -> bool:
+    return "{document}" in text and _BEGIN.search(text) is not None
 
 
 def _agree(path: str, wanted: str) -> bool:

@@ -1,7 +1,7 @@
 """The stack of texts being read: files and macro bodies, and the braces in them.
 
 A `Frame` is one text with the current position in it. `scanner` reads arguments from the
-innermost frames; `gullet` pushes and pops frames.
+innermost frames; `gullet` pushes and pops frames. `budget` has the limits for one paper.
 """
 
 import re
@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from eqemb.readers.latex.macros import Macro, ends_in_word
+from eqemb.readers.latex.search import BracketPairs
 
 # Control words; names made by \csname carry their unusual characters in the private use area.
 CONTROL_SEQUENCE = re.compile(r"\\(?:[A-Za-z\ue000-\uf8ff]+|.)|%", re.DOTALL)
@@ -21,23 +22,6 @@ _STRIP_COMMENT = re.compile(r"(\\.)|%[^\n]*(?:\n[ \t]*|\Z)", re.DOTALL)
 
 #: What a control sequence does, given the gullet and its name.
 Action = Callable[[Any, str], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """Limits for one paper, several times what any of 562 real papers needs."""
-
-    expansions: int = 50_000
-    """Plus one for every four characters of its files; the densest paper has one in 16."""
-    output: int = 24_000_000
-    depth: int = 240
-    recursion: int = 40
-    group: int = 400_000
-    inputs: int = 4_000
-    pushed: int = 16_000_000
-    """Characters of macro bodies with their arguments in place, in total."""
-    wasted: int = 4_000_000
-    """Characters read in search of an end that does not exist."""
 
 
 class Stop(Exception):  # noqa: N818 - not an error: the document ends here
@@ -71,7 +55,9 @@ class Frame:
     depth: int = 0
     """Approximate number of braces open at `counted`: comments are not considered."""
     unclosed: set[str] = field(default_factory=set)
-    """Verbatim-like environments that are not closed in the rest of the text."""
+    """Names of environments and delimiters that do not occur in the rest of the text."""
+    pairs: BracketPairs | None = None
+    """Its braces and brackets, matched when one of them was not found to close."""
     groups: tuple[list[int], list[int]] | None = None
     """Every brace, and where the innermost group open after it closes (-1 if none is open)."""
 

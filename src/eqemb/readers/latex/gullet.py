@@ -5,20 +5,19 @@ one copies text and stops only at control sequences that have an action: the aut
 the commands handled in definitions.py, conditionals.py and inputs.py. The output is LaTeX without
 any of those, and a map from every output position back to its file.
 
-Budgets count steps, not seconds, so that a paper that exceeds one stops at the same place on any
-machine.
+Budgets are in budget.py. A paper that exceeds one is read on without what the budget is for.
 """
 
 import re
 from collections import Counter
 
 from eqemb.article import Problem
+from eqemb.readers.latex.budget import MAX_DETAIL, Work
 from eqemb.readers.latex.commands import DISPLAYS
 from eqemb.readers.latex.files import Files
 from eqemb.readers.latex.frames import (
     CONTROL_SEQUENCE_AT,
     Action,
-    Budget,
     Frame,
     Runaway,
     Stop,
@@ -47,9 +46,10 @@ _COUNTERS = ("equation", "parentequation", "part", "chapter", "section", "subsec
 class Gullet(Scanner):
     """Expands one paper's source."""
 
-    def __init__(self, files: Files, actions: dict[str, Action], budget: Budget) -> None:
-        super().__init__(budget)
+    def __init__(self, files: Files, actions: dict[str, Action], work: Work) -> None:
+        super().__init__(work.budget)
         self.files = files
+        self.work = work
         self.actions: dict[str, Macro | Action] = dict(actions)
         self.builtins = actions
         self.environments: dict[str, tuple[Macro, Macro]] = {}
@@ -68,6 +68,7 @@ class Gullet(Scanner):
         self.style_names: set[str] = set()
         """Commands that a style file defines and that are not expanded."""
         self.document_class = ""
+        self.classes: set[str] = set()
         self.problems: list[Problem] = []
         self.file_names: list[str] = []
         self.text_files: list[str] = []
@@ -86,14 +87,17 @@ class Gullet(Scanner):
         self._out: list[str] = []
         self.length = 0
         self._map: list[tuple[int, int, int, int]] = []
-        self.allowance = budget.expansions
-        """Expansions allowed by the size of the files read so far."""
-        self._expansions = 0
-        self._pushed = 0
-        self._exhausted = False
+        self.exhausted = ""
+        """The first budget that was exceeded, so that text is missing from the output."""
+        self._exceeded: set[str] = set()
+        self._expands = True
+        """Whether the author's macros are expanded, which ends with a budget."""
         self._nesting: dict[str, int] = {}
         self._forms = {rf"\the{name}": "" for name in _COUNTERS}
         """Printed forms, as they were last passed on."""
+        self._places = {name: place for place, name in enumerate(self._forms)}
+        self._changed_forms: set[str] = set()
+        """Those that differ, or did, from what the class says."""
         self._form_tokens: set[str] = set()
         """What the printed forms depend on."""
         self.form_copies: set[str] = set()
@@ -185,8 +189,8 @@ class Gullet(Scanner):
             self._map.append((self.length, *frame.call))
         self._out.append(chunk)
         self.length += len(chunk)
-        if self.length > self.budget.output:
-            self.problem("output budget", detail=f"over {self.budget.output:,} characters")
+        if self.length > self.work.most_output - self.work.output:
+            self.exhaust("output budget", f"over {self.work.most_output:,} characters")
             raise Stop
 
     def write(self, text: str, start: int | None = None) -> None:
@@ -246,7 +250,7 @@ class Gullet(Scanner):
                 file = self.file_names[frame.file]
                 line = self.files.line(file, frame.pos)
                 break
-        self.problems.append(Problem(cause, file, line, detail))
+        self.problems.append(Problem(cause, file, line, detail[:MAX_DETAIL]))
 
     # ------------------------------------------------------------ macros
 
@@ -267,10 +271,9 @@ class Gullet(Scanner):
         except Runaway:
             self.problem("runaway argument", detail=macro.name)
             return
-        if not self._affordable(macro, arguments):
-            self._stop_expanding()
+        body = self.filled(macro, arguments)
+        if body is None:
             return
-        body = fill(macro.template, arguments) if macro.slots else macro.body
         call = (frame.file, start, origin.pos) if origin else frame.call
         if not macro.slots and self._is_plain(macro):
             self.emit(Frame(body, call=call), 0, len(body))
@@ -279,26 +282,32 @@ class Gullet(Scanner):
 
     def afford(self, count: int, what: str) -> bool:
         """Count expansions before they are made; whether the budget allows them."""
-        self._expansions += count
-        if self._expansions > self.allowance:
-            self._exhaust(what)
-        return not self._exhausted
+        if not (is_allowed := self.work.expand(count)):
+            self.exhaust("expansion budget", what)
+        return is_allowed
 
-    def _affordable(self, macro: Macro, arguments: list[str]) -> bool:
-        """Count the characters of an expansion in advance; whether the budget allows them."""
+    def charge(self, characters: int, what: str) -> bool:
+        """Count characters before they are made; whether the budget allows them."""
+        if not (is_allowed := self.work.push(characters)):
+            self.exhaust("expansion budget", what)
+        return is_allowed
+
+    def filled(self, macro: Macro, arguments: list[str]) -> str | None:
+        """The body of a macro with its arguments; None if the budget does not allow it."""
         size = len(macro.body)
         if arguments:
             size += len(macro.template) * max(map(len, arguments))
-        self._pushed += size
-        if self._pushed > self.budget.pushed:
-            self._exhaust(macro.name)
-        return not self._exhausted
+        if not self.charge(size, macro.name):
+            self._stop_expanding()
+            return None
+        return fill(macro.template, arguments) if macro.slots else macro.body
 
-    def _exhaust(self, what: str) -> None:
-        """Report once that the budget is exhausted."""
-        if not self._exhausted:
-            self._exhausted = True
-            self.problem("expansion budget", detail=what)
+    def exhaust(self, cause: str, detail: str) -> None:
+        """Report, once for each budget, that it is exceeded."""
+        if cause not in self._exceeded:
+            self._exceeded.add(cause)
+            self.problem(cause, detail)
+        self.exhausted = self.exhausted or cause
 
     def _is_plain(self, macro: Macro) -> bool:
         """Whether a body without parameters contains no action; cached until a definition."""
@@ -317,6 +326,9 @@ class Gullet(Scanner):
 
     def _stop_expanding(self) -> None:
         """Too many expansions: from here on, leave the author's macros unexpanded."""
+        if not self._expands:
+            return
+        self._expands = False
         for name in [n for n, action in self.actions.items() if isinstance(action, Macro)]:
             del self.actions[name]
         for frame in self.frames:
@@ -333,11 +345,9 @@ class Gullet(Scanner):
     ) -> None:
         """Read `text` next, as if it were at the current position."""
         frame = self.frames[-1] if self.frames else Frame("")
-        if macro not in self.actions:  # `call` has already counted what it pushes
-            self._pushed += len(text) + 20
-            if self._pushed > self.budget.pushed:
-                self._exhaust(macro or text[:20])
-                return
+        is_counted = macro in self.actions  # by `call`
+        if not is_counted and not self.charge(len(text) + 20, macro or text[:20]):
+            return
         if macro:
             nesting = self._nesting.get(macro, 0) + 1
             if nesting > self.budget.recursion or len(self.frames) > self.budget.depth:
@@ -359,11 +369,15 @@ class Gullet(Scanner):
 
     def _put(self, name: str, value: "Macro | Action | None") -> None:
         self.version += 1
-        if value is None:
+        is_form = name.startswith(PRINTED_FORM)
+        is_unused = not (self._expands or is_form) and isinstance(value, Macro)
+        if value is None or is_unused:
             self.actions.pop(name, None)
         else:
             self.actions[name] = value
-        if name.startswith(PRINTED_FORM) or name in self._form_tokens:
+        if is_form:
+            self._changed_forms.add(name.removeprefix(PRINTED_FORM))
+        if is_form or name in self._form_tokens:
             self._pass_forms_on()
 
     def _restore(self, meanings: "dict[str, Macro | Action | None]") -> None:
@@ -408,6 +422,12 @@ class Gullet(Scanner):
             return
         self.define(name, lambda gullet, token: gullet.write(text + token))
 
+    def add_hook(self, key: str, code: str) -> None:
+        """Add code to what `hooks` has for a key."""
+        hook = self.hooks.get(key, "") + code
+        if self.charge(len(hook) // 16, key):
+            self.hooks[key] = hook
+
     # ------------------------------------------------------------ printed forms of counters
 
     def is_form(self, name: str) -> bool:
@@ -417,10 +437,12 @@ class Gullet(Scanner):
     def new_counter(self, name: str) -> None:
         r"""\newcounter: \thename is a printed form."""
         self._forms.setdefault(rf"\the{name}", "")
+        self._places.setdefault(rf"\the{name}", len(self._places))
 
     def drop_form(self, name: str) -> None:
         """The counter gets another form, which numbering.py knows."""
         self._forms[name] = ""
+        self._places.setdefault(name, len(self._places))
         self.actions.pop(PRINTED_FORM + name, None)
 
     def copy_form(self, name: str, target: str) -> None:
@@ -441,8 +463,8 @@ class Gullet(Scanner):
         if self.forming or not self.frames:
             return
         tokens: set[str] = set()
-        for name, last in self._forms.items():
-            macro = self.actions.get(PRINTED_FORM + name)
+        for name in sorted(self._changed_forms, key=self._places.__getitem__):
+            macro, last = self.actions.get(PRINTED_FORM + name), self._forms[name]
             form = ""
             if isinstance(macro, Macro):
                 tokens |= self._reachable(macro.body)

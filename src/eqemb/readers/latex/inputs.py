@@ -3,6 +3,7 @@ r"""Actions of commands that include or skip text: \input, packages, \begin, \ve
 import posixpath
 import re
 
+from eqemb.readers.latex.budget import INPUT_BUDGET
 from eqemb.readers.latex.classes import is_known_class, is_standard_class
 from eqemb.readers.latex.commands import DISPLAYS, DRAWINGS, STANDARD_PACKAGES, VERBATIM
 from eqemb.readers.latex.definitions import mangle
@@ -14,7 +15,7 @@ from eqemb.readers.latex.frames import (
     Stop,
 )
 from eqemb.readers.latex.gullet import Gullet
-from eqemb.readers.latex.macros import MANDATORY, Macro, fill
+from eqemb.readers.latex.macros import MANDATORY, Macro
 from eqemb.readers.latex.packages import DEFINED_BY_PACKAGES
 
 _INPUT_SUFFIXES = ("", ".tex", ".ltx", ".TEX")
@@ -27,7 +28,7 @@ _INNER = {"align": "aligned", "gather": "gathered", "alignat": "alignedat"}
 _LONGEST_URL = 4_000
 _BARE_NAME = re.compile(r"[ \t]*([^\s{}\\%]+)")
 _BEGIN_DOCUMENT = re.compile(r"\\begin\s*\{document\}")
-_INLINE_VERBATIM = re.compile(r"\*?([^A-Za-z*\s])(.*?)\1")
+_INLINE_VERBATIM = re.compile(r"\*?([^A-Za-z*\s])")
 #: Characters with a meaning that the reader relies on, and their category codes.
 _SPECIAL = {"\\": "0", "{": "1", "}": "2", "$": "3", "&": "4", "#": "6", "^": "7", "_": "8",
             "%": "14"}  # fmt: skip
@@ -37,16 +38,21 @@ _CATCODE = re.compile(r"\s*`?\\?(.)\s*=?\s*(\\active|\d+)?")
 # ---------------------------------------------------------------- files
 
 
-def open_file(gullet: Gullet, path: str, *, package: bool = False) -> None:
-    """Read a file next."""
+def open_file(gullet: Gullet, path: str, *, package: bool = False) -> bool:
+    """Read a file next; whether it was opened."""
     if any(f.file >= 0 and gullet.file_names[f.file] == path for f in gullet.frames):
         gullet.problem("recursive input", detail=path)
-        return
-    if len(gullet.file_names) >= gullet.budget.inputs:
-        gullet.problem("input budget", detail=path)
-        return
-    text = gullet.files.text(path)
-    gullet.allowance += len(text) // 4
+        return False
+    budget, text = gullet.budget, gullet.files.text(path)
+    too_many = len(gullet.file_names) >= budget.inputs
+    if too_many or len(gullet.folders) >= budget.nested_inputs:
+        gullet.exhaust(INPUT_BUDGET, path)
+        return False
+    if path not in gullet.work.files:
+        gullet.reach.extend(2 * len(text))
+    if not gullet.work.open(path, len(text)):
+        gullet.exhaust(INPUT_BUDGET, path)
+        return False
     gullet.file_names.append(path)
     gullet.folders.append(posixpath.dirname(path))
     package = package or (bool(gullet.frames) and gullet.frames[-1].package)
@@ -54,10 +60,11 @@ def open_file(gullet: Gullet, path: str, *, package: bool = False) -> None:
         gullet.text_files.append(path)
     frame = Frame(text, file=len(gullet.file_names) - 1, package=package)
     gullet.frames.append(frame)
+    return True
 
 
 def _find(gullet: Gullet, name: str, suffixes: tuple[str, ...] = _INPUT_SUFFIXES) -> str | None:
-    folders = ["", *reversed(gullet.folders)]
+    folders = list(dict.fromkeys(["", *reversed(gullet.folders)]))
     return gullet.files.find(name, folders, suffixes)
 
 
@@ -106,7 +113,9 @@ def _package(gullet: Gullet, _: str) -> None:
     names = gullet.argument()
     gullet.optional()
     for name in map(str.strip, reversed(names.split(","))):
-        options = f"{gullet.hooks.get('options ' + name, '')},{given}"
+        options = given
+        if name in ("classicthesis", "optional"):
+            options = f"{gullet.hooks.get('options ' + name, '')},{given}"
         gullet.packages.add(name)
         if name == "classicthesis" and "floatperchapter" not in options:
             gullet.declare(r"\counterwithout{equation}{chapter}")
@@ -123,7 +132,7 @@ def _package(gullet: Gullet, _: str) -> None:
 
 def _pass_options(gullet: Gullet, _: str) -> None:
     options, name = gullet.argument(), gullet.argument().strip()
-    gullet.hooks["options " + name] = gullet.hooks.get("options " + name, "") + "," + options
+    gullet.add_hook("options " + name, "," + options)
 
 
 def _class(gullet: Gullet, token: str) -> None:
@@ -135,6 +144,7 @@ def _class(gullet: Gullet, token: str) -> None:
         return  # a class that speaks of it in a message
     if token in (r"\LoadClass", r"\LoadClassWithOptions"):
         gullet.document_class += " " + name
+        gullet.classes.add(name)
         path = _find(gullet, name, (".cls",))
     elif gullet.in_body:
         _nested_preamble(gullet, frame)
@@ -144,21 +154,25 @@ def _class(gullet: Gullet, token: str) -> None:
         return
     else:
         gullet.document_class = name
+        gullet.classes = set(name.split())
         gullet.packages.update(part.strip() for part in options.split(","))
         path = _find(gullet, name, (".cls",))
         if "," in options and token == r"\documentstyle":
             gullet.packages.update(options.split(","))
         if path is None and not is_known_class(name):
             gullet.problem("class unknown", name)
-    if path is not None:
-        open_file(gullet, path, package=True)
+    if path is not None and open_file(gullet, path, package=True):
         gullet.frames[-1].known_class = is_standard_class(name)
 
 
 def _nested_preamble(gullet: Gullet, frame: Frame) -> None:
     """An input file that is a complete document: only the definitions of its preamble are read."""
-    match = _BEGIN_DOCUMENT.search(frame.text, frame.pos)
-    if match is not None:
+    match = None
+    if "document" not in frame.unclosed:  # otherwise there is none later either
+        match = _BEGIN_DOCUMENT.search(frame.text, frame.pos)
+    if match is None:
+        frame.unclosed.add("document")
+    else:
         preamble = frame.text[frame.pos : match.start()]
         frame.pos = match.end()
         gullet.frames.append(Frame(preamble, call=(frame.file, 0, 0), package=True))
@@ -172,9 +186,9 @@ def _parent_preamble(gullet: Gullet, parent: str) -> None:
         return
     text = gullet.files.text(path)
     match = _BEGIN_DOCUMENT.search(text)
-    open_file(gullet, path)
-    gullet.frames[-1].text = text[: match.start()] if match else ""
-    gullet.frames[-1].end = len(gullet.frames[-1].text)
+    if open_file(gullet, path):
+        gullet.frames[-1].text = text[: match.start()] if match else ""
+        gullet.frames[-1].end = len(gullet.frames[-1].text)
 
 
 def _end_input(gullet: Gullet, _: str) -> None:
@@ -233,7 +247,8 @@ def _call_half(gullet: Gullet, half: Macro) -> None:
     arguments = gullet.arguments(half.slots)
     call = (frame.file, start, frame.pos) if frame.file >= 0 else frame.call
     gullet.env_arguments.setdefault(half.name, []).append(arguments)
-    gullet.push(fill(half.template, arguments), call=call, macro=half.name)
+    if (body := gullet.filled(half, arguments)) is not None:
+        gullet.push(body, call=call, macro=half.name)
 
 
 def _end(gullet: Gullet, token: str) -> None:
@@ -244,7 +259,8 @@ def _end(gullet: Gullet, token: str) -> None:
     elif name in gullet.environments:
         end = gullet.environments[name][1]
         stack = gullet.env_arguments.get(name) or [[]]
-        gullet.push(fill(end.template, stack.pop()) + rf"\endscope{{{name}}}", macro=name)
+        body = gullet.filled(end, stack.pop()) or ""
+        gullet.push(body + rf"\endscope{{{name}}}", macro=name)
     elif _is_command_pair(gullet, name):
         gullet.push(rf"\end{name}\endscope{{{name}}}")
     else:
@@ -289,7 +305,9 @@ def _skip_verbatim(gullet: Gullet, name: str) -> None:
         return
     inside = frame.text.count("\\begin{" + name + "}", frame.pos, match.start())
     for _ in range(inside if name in DRAWINGS else 0):
-        match = closing.search(frame.text, match.end()) or match
+        if (later := closing.search(frame.text, match.end())) is None:
+            break
+        match = later
     frame.pos = match.end()
     gullet.write(rf"\includegraphics{{{name}}}" if name in DRAWINGS else " ")
 
@@ -329,8 +347,12 @@ def _verb(gullet: Gullet, token: str) -> None:
             gullet.write(" ")
             return
     match = _INLINE_VERBATIM.match(frame.text, frame.pos)
-    if match is not None and frame is gullet.frames[-1]:
-        frame.pos = match.end()
+    if match is None or frame is not gullet.frames[-1]:
+        return
+    line_end = frame.text.find("\n", match.end())
+    close = frame.text.find(match[1], match.end(), line_end if line_end >= 0 else None)
+    if close >= 0:
+        frame.pos = close + 1
         gullet.write(" ")
 
 
@@ -341,13 +363,16 @@ def _url(gullet: Gullet, token: str) -> None:
     if not text.startswith("{", frame.pos):
         _verb(gullet, r"\verb")
         return
-    for match in re.compile(r"[{}\n]").finditer(text, frame.pos, frame.pos + _LONGEST_URL):
+    reach = min(_LONGEST_URL, gullet.reach.limit)
+    for match in re.compile(r"[{}\n]").finditer(text, frame.pos, frame.pos + reach):
         if match[0] == "\n" and text.startswith("\n", match.end()):
             break
         depth += {"{": 1, "}": -1}.get(match[0], 0)
         if depth == 0 and match[0] == "}":
             frame.pos = match.end()
             break
+    else:
+        gullet.waste(reach)
     if token != r"\href":
         gullet.write(" ")
 

@@ -42,10 +42,10 @@ _CELL_TOKEN = re.compile(
 _RULES = re.compile(
     r"(?:\s|\[[-\d.]+\s*[a-z]{2}\]|\\(?:hline|toprule|midrule|bottomrule|endhead|endfirsthead|endfoot"
     r"|endlastfoot|addlinespace|noalign|centering|raggedright|small|footnotesize)(?![a-zA-Z])"
-    r"(?:\[[^\]]*\])?|\\(?:cline|rowcolor|cellcolor)\s*(?:\[[^\]]*\])?\{[^{}]*\}"
+    r"(?:\[[^\]]{0,200}\])?|\\(?:cline|rowcolor|cellcolor)\s*(?:\[[^\]]{0,200}\])?\{[^{}]*\}"
     r"|\\cmidrule(?:\([^)]*\))?\{[^{}]*\})+"
 )
-_FORMULA = r"\$[^$]+\$|\\\((?:(?!\\\)).)+\\\)|\\ensuremath\s*\{(?:[^{}]|\{[^{}]*\})*\}"
+_FORMULA = r"\$[^$]+\$|\\\((?:(?!\\[()]).)+\\\)|\\ensuremath\s*\{(?:[^{}]|\{[^{}]*\})*\}"
 #: A cell of symbols alone, with single blanks: "$x$", "$x$, $y$".
 _SYMBOL_CELL = re.compile(
     rf"\{{? ?((?:{_FORMULA})(?: ?(?:,|/|;|and) ?(?:{_FORMULA}))*) ?[:=]? ?\}}? ?[:=]?"
@@ -63,8 +63,11 @@ Cell = tuple[int, int]
 
 def read_table(walk: DisplayWalk, name: str, pos: int, end: int) -> None:
     """Keep the rows of a table of notation that starts at a position; other tables have none."""
-    close = walk.text.find(f"\\end{{{name}}}", pos, min(end, pos + _MAX_TABLE))
+    close = walk.search.find(f"\\end{{{name}}}", pos, min(end, pos + _MAX_TABLE))
     if close < 0 or walk.in_preamble:
+        return
+    if not walk.tables.allows(pos, close):
+        walk.problem("table budget", pos)
         return
     rows = list(_rows(walk.text, pos, close))
     if not (walk.is_under(_ABOUT_NOTATION) or _is_captioned(walk, pos) or _has_header(walk, rows)):
@@ -110,8 +113,11 @@ def _is_captioned(walk: DisplayWalk, pos: int) -> bool:
     stop = walk.text.find(f"\\end{{{name}}}", pos, pos + _MAX_TABLE)
     if start < 0 or stop < 0:
         return False
-    captions = _CAPTION.finditer(walk.text, start, stop)
-    return any(_ABOUT_NOTATION.search(caption[1]) for caption in captions)
+    if (start, stop) not in walk.captioned:  # it may have many tables
+        captions = _CAPTION.finditer(walk.text, start, stop)
+        about = any(_ABOUT_NOTATION.search(caption[1]) for caption in captions)
+        walk.captioned[start, stop] = about
+    return walk.captioned[start, stop]
 
 
 def _has_header(walk: DisplayWalk, rows: list[list[Cell]]) -> bool:

@@ -1,5 +1,7 @@
 """LaTeX's counters: sections, theorems, equations, and how a number is printed."""
 
+from collections import ChainMap
+from collections.abc import Mapping
 from itertools import pairwise
 
 from eqemb.readers.latex.classes import IN_SECTION, class_style
@@ -9,6 +11,7 @@ _LEVELS = {"part": -1, "chapter": 0, "section": 1, "subsection": 2, "subsubsecti
            "paragraph": 4, "subparagraph": 5}  # fmt: skip
 _HEADINGS = tuple(_LEVELS)[1:]
 _LARGEST = 2**31 - 1  # as in TeX
+_MOST_COUNTERS = 500  # TeX has 256
 _SUBEQUATION = r"\theparentequation\alph{equation}"
 
 
@@ -19,8 +22,10 @@ class Numbering:
         self._style = class_style(document_class, chapters=chapters)
         self._top = "chapter" if self._style.chapters else "section"
         self.counters: dict[str, int] = {"mainmatter": 1}
-        self.parents: dict[str, set[str]] = {"IEEEsubequation": {"equation"}}
-        """The counters that reset a counter."""
+        self.children: dict[str, set[str]] = {"equation": {"IEEEsubequation"}}
+        """The counters that a counter resets."""
+        self.has_too_many = False
+        """Whether counters were left out because there are too many."""
         self.shared: dict[str, str] = {}
         self.theorems: dict[str, str] = {}
         self.forms = {"theequation": self._style.equation, "thepart": r"\Roman{part}"}
@@ -49,18 +54,25 @@ class Numbering:
     def step(self, name: str) -> None:
         """Increment a counter, and reset the counters within it."""
         name = self.shared.get(name, name)
-        self.counters[name] = self.counters.get(name, 0) + 1
+        self._put(name, self.counters.get(name, 0) + 1)
         self._reset_below(name)
 
     def _reset_below(self, name: str) -> None:
         """Reset all counters within a counter, at any depth."""
         names, reset = [name], {name}
         for upper in names:
-            for child, parents in self.parents.items():
-                if upper in parents and child not in reset:
+            for child in self.children.get(upper, ()):
+                if child not in reset:
                     self.counters[child] = 0
                     reset.add(child)
                     names.append(child)
+
+    def _put(self, name: str, value: int) -> None:
+        """Give a counter a value, unless it is one too many."""
+        if name in self.counters or len(self.counters) < _MOST_COUNTERS:
+            self.counters[name] = value
+        else:
+            self.has_too_many = True
 
     def value(self, name: str) -> int:
         """The current value of a counter."""
@@ -74,7 +86,7 @@ class Numbering:
         else:
             base = self.counters.get(name, 0) if add else 0
             total = base + evaluate(expression, self.value)
-            self.counters[name] = max(-_LARGEST, min(_LARGEST, total))
+            self._put(name, max(-_LARGEST, min(_LARGEST, total)))
 
     def new_counter(self, name: str, within: str) -> None:
         r"""\newcounter{name}[within]."""
@@ -83,7 +95,9 @@ class Numbering:
             self._add_parent(name, within)
 
     def _add_parent(self, child: str, parent: str) -> None:
-        self.parents.setdefault(child, set()).add(parent)
+        self._put(child, self.counters.get(child, 0))
+        if child in self.counters:
+            self.children.setdefault(parent, set()).add(child)
 
     def within(
         self, child: str, parent: str, *, printed: bool = True, style: str = "arabic"
@@ -95,7 +109,7 @@ class Numbering:
 
     def without(self, child: str, parent: str, *, printed: bool = True) -> None:
         r"""\counterwithout; \@removefromreset does not change what is printed."""
-        self.parents.get(child, set()).discard(parent)
+        self.children.get(parent, set()).discard(child)
         if printed:
             self._set_base(child, rf"\arabic{{{child}}}")
 
@@ -199,14 +213,19 @@ class Numbering:
 
     def print(self, form: str) -> str:
         r"""What a piece of LaTeX with counters prints: a form, or the text of a \tag."""
-        forms = {**self.forms, "theparentequation": self.group} if self._groups else self.forms
-        return printed(form, forms, self.value)
+        return printed(form, self._all_forms(), self.value)
 
     def printed(self, name: str) -> str:
         r"""What \the<name> prints, without blanks; nothing where a form refers to itself."""
         form = self.forms.get("the" + name, rf"\arabic{{{name}}}")
-        forms = {**self.forms, "theparentequation": self.group} if self._groups else self.forms
-        return printed(form, forms, self.value, ("the" + name,)).replace(" ", "")
+        number = printed(form, self._all_forms(), self.value, ("the" + name,))
+        return number.replace(" ", "")
+
+    def _all_forms(self) -> Mapping[str, str]:
+        """The forms, with that of the open group."""
+        if not self._groups:
+            return self.forms
+        return ChainMap({"theparentequation": self.group}, self.forms)
 
     def open_group(self, form: str = _SUBEQUATION) -> None:
         """Subequations begin: one number for the group; inside, counting restarts with letters."""

@@ -6,11 +6,14 @@ Expansion leaves in a form only what depends on counters; the rest is formatting
 import re
 from collections.abc import Callable, Mapping
 
-_NUMBER = r"(?:\\(?:number|the)\s*)?(\\value\s*\{[^{}]*\}|\\c@[A-Za-z@]+|-?\d+|\\[A-Za-z@]+)"
+_NUMBER = (
+    r"(?:\\(?:number|the)\s*+)?"
+    r"(\\value\s*+\{[^{}]*+\}|\\c@[A-Za-z@]++|-?\d++|\\[A-Za-z@]++)"
+)
 #: The innermost conditional that compares counters.
 _CONDITIONAL = re.compile(
-    rf"\\if(?:num\s*{_NUMBER}\s*([<>=])\s*{_NUMBER}|odd\s*{_NUMBER})(?:\\relax(?![A-Za-z@]))?\s?"
-    r"((?:(?!\\if|\\fi(?![A-Za-z@])).)*)\\fi(?![A-Za-z@])\s*",
+    rf"\\if(?:num\s*+{_NUMBER}\s*+([<>=])\s*+{_NUMBER}|odd\s*+{_NUMBER})"
+    r"(?:\\relax(?![A-Za-z@]))?\s?((?:(?!\\if|\\fi(?![A-Za-z@])).)*+)\\fi(?![A-Za-z@])\s*",
     re.DOTALL,
 )
 _ELSE = re.compile(r"\\else(?![A-Za-z@])\s*")
@@ -19,7 +22,7 @@ _STYLED = re.compile(
     r"(?:\\c@([A-Za-z@]+)|\{([^{}]*)\}|\\value\s*\{([^{}]*)\})"
 )
 _COUNTER = re.compile(r"\\value\s*\{([^{}]*)\}|\\c@([A-Za-z@]+)")
-_TERM = re.compile(r"([-+])?\s*(\\value\s*\{[^{}]*\}|\\c@[A-Za-z@]+|\d+|\\[A-Za-z@]+)")
+_TERM = re.compile(r"(?:([-+])\s*+)?(\\value\s*+\{[^{}]*\}|\\c@[A-Za-z@]+|\d+|\\[A-Za-z@]+)")
 _WORD = re.compile(r"\\([A-Za-z@]+)")
 _LEFT_OVER = re.compile(r"\\[A-Za-z@]+\*?|[{}$~^]")
 _SYMBOLS = {
@@ -31,13 +34,26 @@ _SYMBOLS = {
 NAMED_INTEGERS = {r"\z@": 0, r"\@ne": 1, r"\tw@": 2, r"\thr@@": 3, r"\m@ne": -1}
 _FOOTNOTE_SYMBOLS = ("", "*", "†", "‡", "§", "¶", "‖", "**", "††", "‡‡")
 
+#: Longer numbers are cut off: forms and tags that repeat others grow exponentially.
+LONGEST_NUMBER = 500
+_LONGEST_FORM = 4_000
+_MOST_FORMS = 100  # forms used by one number, directly or through others
+_DEEPEST_FORM = 40
+
 #: The value of a counter.
 Value = Callable[[str], int]
 
 
 def printed(form: str, forms: Mapping[str, str], value: Value, inside: tuple[str, ...] = ()) -> str:
     r"""What a form prints; `forms` has the forms of other commands (theequation, ...)."""
-    form = _decide(form, value)
+    return _printed(form, forms, value, inside, [_MOST_FORMS])[:LONGEST_NUMBER]
+
+
+def _printed(
+    form: str, forms: Mapping[str, str], value: Value, inside: tuple[str, ...], left: list[int]
+) -> str:
+    """What a form prints, where so many forms are `left` to be used."""
+    form = _decide(form[:_LONGEST_FORM], value)
     form = _STYLED.sub(
         lambda match: "{}" + styled(match[1], value(match[2] or match[3] or match[4])), form
     )
@@ -46,10 +62,13 @@ def printed(form: str, forms: Mapping[str, str], value: Value, inside: tuple[str
     def of_command(match: re.Match[str]) -> str:
         nonlocal budget
         name = match[1]
-        if name in inside or name not in forms or budget <= 0:
-            return match[0] if name not in forms else ""
+        if name not in forms:
+            return match[0]
+        if name in inside or budget <= 0 or left[0] <= 0 or len(inside) >= _DEEPEST_FORM:
+            return ""
         budget -= 1
-        return printed(forms[name], forms, value, (*inside, name))
+        left[0] -= 1
+        return _printed(forms[name], forms, value, (*inside, name), left)
 
     return plain(_WORD.sub(of_command, form))
 

@@ -2,14 +2,16 @@
 
 import re
 from collections import Counter
+from collections.abc import Collection
 
 from eqemb.article import Article, Equation, NotationRow, Problem
 from eqemb.errors import SourceError
 from eqemb.formula.running_text import plain_text
 from eqemb.readers.latex.authors import find_authors
+from eqemb.readers.latex.budget import INPUT_BUDGET, Budget, Work
 from eqemb.readers.latex.commands import KNOWN
 from eqemb.readers.latex.displays import count_displays
-from eqemb.readers.latex.expand import Expanded, expand
+from eqemb.readers.latex.expand import Expanded, counted_displays, expand
 from eqemb.readers.latex.files import Files
 from eqemb.readers.latex.found import FoundEquation, WalkResult
 from eqemb.readers.latex.frames import strip_comments
@@ -28,21 +30,32 @@ def read_latex(source: Source) -> Article:
         raise SourceError("no TeX file", f"{len(source.files)} files")
     article = Article(source.name, source.origin, source.collection, main_file=main)
     article.problems += source.problems
-    used = _add_document(article, files, main)
-    for path in files.supplements(main, used):
-        used += _add_document(article, files, path)
-    for path in files.unused(used):
-        displays = count_displays(strip_comments(files.text(path)))
-        if displays:
-            held = f"{displays} display{'s' * (displays > 1)}"
-            article.problems.append(Problem("file not used", path, 0, held))
-    article.source_bytes = sum(len(source.files[path]) for path in dict.fromkeys(used))
+    work = Work(Budget())
+    first = _add_document(article, files, main, work)
+    others = files.supplements(main, set(first.files))
+    documents = [first, *(_add_document(article, files, path, work) for path in others)]
+    used = {path: None for document in documents for path in document.files}
+    is_over = any(document.exhausted == INPUT_BUDGET for document in documents)
+    _report_unused(article, files, used, is_over=is_over)
+    article.source_bytes = sum(len(source.files[path]) for path in used)
     return article
 
 
-def _add_document(article: Article, files: Files, main: str) -> list[str]:
-    """Read one document into the article; return the files it used."""
-    expanded = expand(files, main)
+def _report_unused(article: Article, files: Files, used: Collection[str], *, is_over: bool) -> None:
+    """Report files with displays that were not read: over budget they are lost."""
+    for path in files.unused(used):
+        displays = count_displays(strip_comments(files.text(path)))
+        if displays:
+            cause = f"lost: {INPUT_BUDGET}" if is_over else "file not used"
+            article.problems.append(Problem(cause, path, 0, counted_displays(displays)))
+            if is_over:
+                article.displays_opened += displays
+                article.displays_lost += displays
+
+
+def _add_document(article: Article, files: Files, main: str, work: Work) -> Expanded:
+    """Read one document into the article; return what it expanded to."""
+    expanded = expand(files, main, work)
     found = Walker(expanded).run(expanded.body_start)
     article.title = article.title or plain_text(without_marks(found.title))
     article.authors = article.authors or find_authors(expanded.text)
@@ -54,10 +67,10 @@ def _add_document(article: Article, files: Files, main: str) -> list[str]:
     article.problems += [*expanded.problems, *found.problems]
     for name, count in _unknown(expanded).items():
         article.unknown_macros[name] = article.unknown_macros.get(name, 0) + count
-    article.displays_opened += found.opened
-    article.displays_lost += found.lost
+    article.displays_opened += found.opened + expanded.lost
+    article.displays_lost += found.lost + expanded.lost
     _place_equations(article, found, expanded)
-    return expanded.files
+    return expanded
 
 
 def _unknown(expanded: Expanded) -> dict[str, int]:
@@ -121,9 +134,15 @@ def _targets(found: WalkResult, equations: list[Equation]) -> dict[str, list[Equ
     for label, (group, _) in found.group_labels.items():
         if label in wanted:
             of_group.setdefault(group, []).append(label)
+    groups: dict[int, list[Equation]] = {}
     for item, equation in zip(found.equations, equations, strict=True):
-        for label in equation.labels + of_group.get(item.group, []):
+        groups.setdefault(item.group, []).append(equation)
+        for label in equation.labels:
             targets.setdefault(label, []).append(equation)
+    for group, labels in of_group.items():
+        for label in labels:  # many labels of a group share one list
+            named, others = groups.get(group, []), targets.get(label)
+            targets[label] = [*others, *named] if others else named
     return targets
 
 

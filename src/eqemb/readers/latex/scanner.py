@@ -3,24 +3,25 @@
 import re
 from abc import ABC, abstractmethod
 
+from eqemb.readers.latex.budget import Budget
 from eqemb.readers.latex.frames import (
     BRACE,
     CONTROL_SEQUENCE,
     CONTROL_SEQUENCE_AT,
-    Budget,
     Frame,
     Runaway,
-    Stop,
     outside_braces,
     strip_comments,
 )
 from eqemb.readers.latex.macros import FALSE, NO_VALUE, TRUE, Slot, fill, template
+from eqemb.readers.latex.search import Reach, match_pairs
 
 _SPACE = re.compile(r"(?:[ \t]+|%[^\n]*\n[ \t]*|\n(?![ \t]*\n))*")
 #: The blanks that TeX skips after a control word.
 AFTER_WORD = re.compile(r"[ \t]*(?:\n(?![ \t]*\n)[ \t]*)?")
 _SIMPLE_GROUP = re.compile(r"\{([^{}\\%]*)\}")
 _BRACKET = re.compile(r"\\.|[{}\]]|%[^\n]*", re.DOTALL)
+_SHORT_REACH = 400  # where to look for an end after too many that do not exist
 _ENVIRONMENT_NAME = re.compile(r"\s*\{([^{}]*)\}")
 
 
@@ -31,8 +32,7 @@ class Scanner(ABC):
         self.budget = budget
         self.frames: list[Frame] = []
         self.token = CONTROL_SEQUENCE
-        self._wasted = 0
-        self._reach = budget.group
+        self.reach = Reach(budget.group, _SHORT_REACH, budget.wasted)
 
     @abstractmethod
     def pop(self) -> None:
@@ -96,13 +96,19 @@ class Scanner(ABC):
         r"""Everything up to the \end of the environment just opened."""
         frame = self.frames[-1]
         depth, at = 1, frame.pos
+        if f"end of {name}" in frame.unclosed:
+            raise Runaway
+        has_end = False
         for match in re.compile(r"\\(begin|end)\s*\{" + re.escape(name) + r"\}").finditer(
-            frame.text, at
+            frame.text, at, at + self.reach.limit
         ):
+            has_end = has_end or match[1] == "end"
             depth += 1 if match[1] == "begin" else -1
             if depth == 0:
                 frame.pos = match.start()
                 return strip_comments(frame.text[at : match.start()])
+        if not has_end:
+            frame.unclosed.add(f"end of {name}")
         raise self.runaway(at, len(frame.text))
 
     def skip_space(self) -> Frame:
@@ -137,7 +143,7 @@ class Scanner(ABC):
         if pos >= len(text) or text[pos] in "}\n":
             raise Runaway
         if text[pos] == "{":
-            end = self._group_end(text, pos + 1)
+            end = self._group_end(frame, pos + 1)
             frame.pos = end
             return strip_comments(text[pos + 1 : end - 1])
         return self.argument_token()
@@ -161,8 +167,10 @@ class Scanner(ABC):
         text, pos = frame.text, frame.pos
         if not text.startswith("[", pos):
             return None
+        if frame.pairs is not None and pos in frame.pairs.options:
+            return self._known_optional(frame, frame.pairs.options[pos])
         depth = 0
-        for match in _BRACKET.finditer(text, pos + 1, pos + self._reach):
+        for match in _BRACKET.finditer(text, pos + 1, pos + self.reach.limit):
             token = match[0]
             if token == "{":
                 depth += 1
@@ -173,8 +181,29 @@ class Scanner(ABC):
             elif token == "]" and depth == 0:
                 frame.pos = match.end()
                 return strip_comments(text[pos + 1 : match.start()])
-        self.runaway(pos, len(text))
+        self._close_nowhere(frame, pos)
         return None
+
+    def _known_optional(self, frame: Frame, close: int) -> str | None:
+        """The optional argument that closes at a position, unless it is -1 or too far."""
+        start = frame.pos + 1
+        if not 0 <= close - start < self.reach.limit:
+            return None
+        frame.pos = close + 1
+        return strip_comments(frame.text[start:close])
+
+    def _close_nowhere(self, frame: Frame, pos: int) -> Runaway:
+        """Make the error of a group that is not closed; from now on, its text is known."""
+        if frame.pairs is None:
+            frame.pairs = match_pairs(frame.text)
+        return self.runaway(pos, len(frame.text))
+
+    def _check_present(self, frame: Frame, token: str) -> None:
+        """Raise an error if a token does not occur in the rest of the text."""
+        if token not in frame.unclosed and frame.text.find(token, frame.pos) >= 0:
+            return
+        frame.unclosed.add(token)
+        raise Runaway
 
     def until(self, delimiter: str) -> str:
         """Everything up to `delimiter` outside braces; the delimiter is consumed."""
@@ -183,7 +212,9 @@ class Scanner(ABC):
             self.pop()
             frame = self.frames[-1]
         text, start = frame.text, frame.pos
-        at = outside_braces(text, delimiter, start, start + self._reach)
+        if delimiter != " ":
+            self._check_present(frame, delimiter)
+        at = outside_braces(text, delimiter, start, start + self.reach.limit)
         if at < 0:
             raise self.runaway(start, len(text))
         frame.pos = at + len(delimiter)
@@ -191,10 +222,15 @@ class Scanner(ABC):
         whole = _SIMPLE_GROUP.fullmatch(found.strip())
         return whole[1] if whole else found
 
-    def _group_end(self, text: str, pos: int) -> int:
+    def _group_end(self, frame: Frame, pos: int) -> int:
         """The position after the brace that closes the group whose content starts at `pos`."""
-        depth = 1
-        for match in BRACE.finditer(text, pos, pos + self._reach):
+        text, depth = frame.text, 1
+        if frame.pairs is not None and pos - 1 in frame.pairs.groups:
+            close = frame.pairs.groups[pos - 1]
+            if not 0 <= close - pos < self.reach.limit:
+                raise Runaway
+            return close + 1
+        for match in BRACE.finditer(text, pos, pos + self.reach.limit):
             token = match[0]
             if token == "{":
                 depth += 1
@@ -202,18 +238,17 @@ class Scanner(ABC):
                 depth -= 1
                 if depth == 0:
                     return match.end()
-        raise self.runaway(pos, len(text))
+        raise self._close_nowhere(frame, pos)
 
     def runaway(self, start: int, end: int) -> Runaway:
         """Make the error of an argument without an end; after too many, search less far."""
-        self._wasted += min(end - start, self._reach)
-        if self._wasted > self.budget.wasted:
-            if self._reach == self.budget.group:
-                self.problem("scan budget", detail=f"over {self.budget.wasted:,} characters")
-                self._reach = 20_000
-            elif self._wasted > 2 * self.budget.wasted:
-                raise Stop
+        self.waste(end - start)
         return Runaway()
+
+    def waste(self, characters: int) -> None:
+        """Count characters read in search of an end that does not exist."""
+        if self.reach.fail(characters):
+            self.problem("scan budget", detail=f"over {self.budget.wasted:,} characters")
 
     def control_name(self) -> str:
         r"""The control sequence to be defined: \name or {\name}, with its backslash."""

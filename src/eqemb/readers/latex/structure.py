@@ -52,7 +52,7 @@ def _begin(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
     if name in DISPLAYS or name == "empheq":
         return walk.environment(name, match.start(), pos, end)
     if name == "math":
-        close = walk.find("\\end{math}", pos, end)
+        close = walk.search.find("\\end{math}", pos, end)
         if close >= 0:
             walk.math(pos, close)
             return close + len("\\end{math}")

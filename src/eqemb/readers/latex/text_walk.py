@@ -7,11 +7,12 @@ caption) are walked as ranges of the same text, so that every equation knows its
 
 import re
 from abc import ABC, abstractmethod
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
 from eqemb.article import DOLLAR, Problem
+from eqemb.readers.latex.budget import MAX_DETAIL
 from eqemb.readers.latex.commands import (
     EQUATION_REFERENCES,
     KNOWN,
@@ -24,13 +25,14 @@ from eqemb.readers.latex.commands import (
 from eqemb.readers.latex.displays import (
     EDGE,
     ROW_END,
+    brace_depth,
     count_displays,
-    group_end,
     may_hold_edge,
 )
 from eqemb.readers.latex.expand import Expanded
 from eqemb.readers.latex.found import WalkResult
 from eqemb.readers.latex.numbering import Numbering
+from eqemb.readers.latex.search import Overlap, Reach, TextSearch
 from eqemb.readers.prose import (
     MARK,
     MARKS,
@@ -58,8 +60,10 @@ _OVERLAY = re.compile(
 )
 _APPENDICES = ("appendices", "subappendices")
 _MAX_DEPTH = 40  # arguments read within arguments
-_MAX_UNCLOSED = 100  # arguments without an end that are searched to the end of the text
+_MAX_TITLE = 500  # characters of the title that each equation has
 _MAX_OPTIONAL = 20_000  # characters of an optional argument
+_MAX_TABLES_AGAIN = 1_000_000  # characters of tables within tables
+_MAX_WASTED = 200_000  # characters read in search of the end of optional arguments
 
 #: What a command does: it takes the walk, the match of its name and the end of the text, and
 #: returns where to continue.
@@ -75,6 +79,7 @@ class TextWalk(ABC):
         if "beamer" in expanded.document_class:
             # in the same length, so that every position stays where it is
             self.text = _OVERLAY.sub(lambda match: match[1] + " " * len(match[2]), self.text)
+        self.search = TextSearch(self.text)
         self.defined = expanded.defined
         self.source = expanded.source
         self.found = WalkResult()
@@ -86,18 +91,21 @@ class TextWalk(ABC):
         self._pieces: list[str] = []
         self._asides: list[str] = []
         self._open: list[str] = []
-        self._opened: Counter[str] = Counter()
+        self._opened: defaultdict[str, list[int]] = defaultdict(list)
+        """By name, the positions in `_open` of the environments that are open."""
         self._muted = 0
         self._section = ""
         self._displays = 0
         self._groups = 0
         self._group = 0
         self._depth = 0
-        self._unclosed = 0
-        self._absent: dict[str, tuple[int, int]] = {}
+        self._optional_reach = Reach(_MAX_OPTIONAL, 1_000, _MAX_WASTED)
         self._reported: set[str] = set()
         """Unknown environments that were reported."""
         self.endnotes: list[tuple[int, int]] = []
+        self.tables = Overlap(_MAX_TABLES_AGAIN)
+        self.captioned: dict[tuple[int, int], bool] = {}
+        """For floats, by where they start and end, whether a caption is about notation."""
 
     def run(self, start: int) -> WalkResult:
         """Walk over the preamble for its declarations, then over the document."""
@@ -106,7 +114,7 @@ class TextWalk(ABC):
         self.walk(0, start)
         self.in_preamble = False
         self._muted, self._open, self._pieces, self._asides = 0, [], [], []
-        self._opened = Counter()
+        self._opened = defaultdict(list)
         # a preamble contains no equations, and neither does its title
         self.found = WalkResult(title=MARK.sub("", self.found.title))
         self.walk(start, len(self.text))
@@ -115,6 +123,8 @@ class TextWalk(ABC):
         if self._muted and self._open:  # the text after it was taken as part of a float
             self.problem("unclosed environment", len(self.text), self._open[0])
         self._check_count(start)
+        if self.numbering.has_too_many:
+            self.problem("too many counters", start)
         return self.found
 
     def _check_count(self, start: int) -> None:
@@ -221,13 +231,15 @@ class TextWalk(ABC):
     def aside(self, start: int, end: int) -> None:
         """Read a range as separate text, placed after the paragraph."""
         pieces, muted, opened, counts = self._pieces, self._muted, self._open, self._opened
-        self._pieces, self._muted, self._open, self._opened = [], 0, [], Counter()
+        self._pieces, self._muted, self._open = [], 0, []
+        self._opened = defaultdict(list)
         paragraphs = self.found.paragraphs
         self.found.paragraphs, asides = [], self._asides
         self._asides = []
         self.walk(start, end)
         self.paragraph()
-        self._asides = asides + self.found.paragraphs
+        asides += self.found.paragraphs
+        self._asides = asides
         self.found.paragraphs = paragraphs
         self._pieces, self._muted, self._open, self._opened = pieces, muted, opened, counts
 
@@ -246,20 +258,10 @@ class TextWalk(ABC):
         self._pieces, self._muted = pieces, muted
         return text
 
-    def find(self, token: str, pos: int, end: int) -> int:
-        """The next position of a token; that there is none is found out only once."""
-        first, last = self._absent.get(token, (end + 1, end))
-        if first <= pos and end <= last:
-            return -1
-        at = self.text.find(token, pos, end)
-        if at < 0:
-            self._absent[token] = (pos, end)
-        return at
-
     def problem(self, cause: str, pos: int, detail: str = "") -> None:
         """Record what could not be read."""
         file, line = self.source.line(pos)
-        self.found.problems.append(Problem(cause, file, line, detail))
+        self.found.problems.append(Problem(cause, file, line, detail[:MAX_DETAIL]))
 
     def report_lost(self, cause: str, pos: int, detail: str = "", count: int = 1) -> None:
         """Record displays that were opened and not read; with none, only words are lost."""
@@ -274,13 +276,11 @@ class TextWalk(ABC):
         pos = SPACE.match(text, pos, end).end()  # type: ignore[union-attr]
         if not text.startswith("{", pos) or pos >= end:
             return pos, pos, pos
-        reach = end if self._unclosed < _MAX_UNCLOSED else min(end, pos + 1000)
-        close = group_end(text, pos + 1, reach)
-        if close == reach:  # never closed: as in TeX, it ends with the paragraph
-            self._unclosed += 1
+        close = self.search.group_end(pos, end)
+        if close == end:  # never closed: as in TeX, it ends with the paragraph
             self.problem("unclosed argument", pos)
-            edge = EDGE.search(text, pos, reach)
-            close = self._after_blank(pos, edge.start() if edge else reach)
+            edge = self.search.search(EDGE, pos, end)
+            close = self._after_blank(pos, edge if edge >= 0 else end)
             return pos + 1, close, close
         return pos + 1, close, close + 1
 
@@ -292,7 +292,7 @@ class TextWalk(ABC):
             if not text.startswith("[", spaced):
                 return pos, pos, pos
             pos = spaced
-        limit = min(end, pos + _MAX_OPTIONAL)
+        limit = min(end, pos + self._optional_reach.limit)
         if text.find("]", pos, limit) < 0:
             return pos, pos, pos
         depth = 0
@@ -303,6 +303,7 @@ class TextWalk(ABC):
                 depth -= 1
             elif match[0] == "]" and depth <= 0:
                 return pos + 1, match.start(), match.end()
+        self._optional_reach.fail(limit - pos)
         return pos, pos, pos
 
     def value(self, pos: int, end: int) -> tuple[str, int]:
@@ -356,8 +357,8 @@ class TextWalk(ABC):
             self.numbering.appendix()
         elif name in _APPENDICES:
             self.numbering.open_appendices(below=name == "subappendices")
+        self._opened[name].append(len(self._open))
         self._open.append(name)
-        self._opened[name] += 1
         self._muted += self._is_muted(name)
 
     def _is_muted(self, name: str) -> bool:
@@ -372,7 +373,7 @@ class TextWalk(ABC):
                 return
         while self._open:
             last = self._open.pop()
-            self._opened[last] -= 1
+            self._opened[last].pop()
             self._muted -= self._is_muted(last)
             if last in SUBEQUATIONS:
                 self.numbering.close_group()
@@ -394,7 +395,7 @@ class TextWalk(ABC):
         if title:
             self.found.paragraphs.append(title)
             self.found.sections.append(title)
-            self._section = title
+            self._section = title[:_MAX_TITLE]
 
     def add_reference(self, label: str) -> None:
         """Add a reference: a mark in the text, resolved when all numbers are known."""
@@ -415,8 +416,8 @@ class TextWalk(ABC):
         if symbol == "[":
             return self.bracket(match, end)
         if symbol == "(":
-            close = self.find("\\)", pos, end)
-            if close < 0 or EDGE.search(self.text, pos, close):
+            close = self.search.find("\\)", pos, end)
+            if close < 0 or self.search.search(EDGE, pos, close) >= 0:
                 self.problem("unclosed inline mathematics", pos)
                 return pos
             self.math(pos, close)
@@ -456,14 +457,15 @@ class TextWalk(ABC):
 
     def _inline(self, pos: int, end: int) -> int:
         r"""Inline mathematics between dollars; dollars in \text{..} do not close it."""
-        text, close = self.text, pos
+        text, close, depth = self.text, pos, 0
         for _ in range(20):
             match = _INLINE.match(text, close, end)
             if match is None:
                 break
+            depth += brace_depth(match[0]) if "{" in match[0] or depth else 0
             close = match.end()
-            inside = text[pos : close - 1]
-            if "{" not in inside or brace_depth(inside) <= 0:
+            if depth <= 0:
+                inside = text[pos : close - 1]
                 if "\n" in inside and _BLANK_LINE.search(inside):
                     break
                 if may_hold_edge(inside) and EDGE.search(inside):
@@ -480,8 +482,8 @@ class TextWalk(ABC):
             self._pieces.append(protect(f"${inside}$"))
 
     def _after_blank(self, pos: int, end: int) -> int:
-        match = _BLANK_LINE.search(self.text, pos, end)
-        return match.start() if match else end
+        at = self.search.search(_BLANK_LINE, pos, end)
+        return at if at >= 0 else end
 
     # ------------------------------------------------------------ displays, left to the subclass
 
@@ -492,9 +494,3 @@ class TextWalk(ABC):
     @abstractmethod
     def bracket(self, match: re.Match[str], end: int) -> int:
         r"""Read a display that opens with \[; return where to continue."""
-
-
-def brace_depth(text: str) -> int:
-    """The number of braces opened and not closed."""
-    opened = text.count("{") - text.count("\\{")
-    return opened - (text.count("}") - text.count("\\}"))

@@ -18,7 +18,7 @@ _PROSE_FENCE = re.compile(
     r"[a-z]+[\w:-]*",
     re.IGNORECASE,
 )
-_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _UNCOUNTED_LINE = re.compile(r"[ \t]*%(?!%)|#{1,6}[ \t]|#{2,6}[^\s#!]")  # comments and headings
 _CODE_LINE = re.compile(r"(?:[ ]{4}|\t)\s*+(?!\$\$|\\|[`~:]{3})\S")
 _HEADING_ABOVE = re.compile(r"[ ]{0,3}(?:=+|-{2,})[ \t]*$")

@@ -40,9 +40,9 @@ _LINK_TARGET = re.compile(r"\(((?:[^()]|\([^()]*\)){0,2000}+)\)")
 _LINK_LABEL = re.compile(r"\[[^\[\]\n]*\]")
 _MATH_CODE = re.compile(r"\$(`+)([^`]+)\1\$")
 _EQUATION_CITATION = re.compile(r"@\{?((?:eq|Eq)[-:][^\s{}]+)")
-_ROLE_TEXT = re.compile(r"(.*?)\s*<([^<>]*)>\s*$", re.DOTALL)
+_ROLE_TEXT = re.compile(r"(.*?)(?<!\s)\s*+<([^<>]*)>\s*$", re.DOTALL)
 _DISPLAY_LABEL = re.compile(
-    r"[ \t]*(?:\(([\w:.\-]+)\)(?=[ \t]*(?:\n|$))|\{\s*#([\w:.\-]+)[^{}\n]*\}"
+    r"[ \t]*+(?:\(([\w:.\-]+)\)(?=[ \t]*(?:\n|$))|\{\s*#([\w:.\-]+)[^{}\n]*\}"
     r"|\n?[ \t]*:eqlabel:`([^`\n]*)`|\n[ \t]*\^([\w-]+)[ \t]*(?=\n|$))"
 )
 _BOOKDOWN_LABEL = re.compile(r"\(\\#(eq:[^()\s]*)\)")

@@ -265,7 +265,7 @@ def _source(equation: Equation) -> str:
 
 
 def _bare(latex: str) -> str:
-    return re.sub(r"\\label\{[^}]*\}|\s+", "", latex)
+    return re.sub(r"\\label\{[^{}]*\}|\s+", "", latex)
 
 
 def _context(service: Service, equation: Equation, reach: int, most: int) -> str:

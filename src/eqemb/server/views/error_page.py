@@ -13,7 +13,7 @@ def error(status: int, message: str, url: str = "/", stats: Json | None = None) 
     """
     titles = {
         401: "Token required", 404: "Not found", 405: "Not allowed", 500: "Internal error",
-        503: "Server busy",
+        429: "Too many requests", 503: "Server busy", 504: "Time limit exceeded",
     }  # fmt: skip
     title = titles.get(status, "Invalid request")
     form = h(

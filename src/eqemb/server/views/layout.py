@@ -54,6 +54,7 @@ def page(title: str, *body: Any, stats: Json | None = None, here: str = "") -> b
     head = h(
         "head",
         h("meta", charset="utf-8"),
+        h("meta", name="generator", content="eqemb"),
         h("meta", name="viewport", content="width=device-width, initial-scale=1"),
         h("meta", name="color-scheme", content="light dark"),
         h("title", f"{title} · eqemb" if title else "eqemb"),

@@ -18,7 +18,7 @@ from eqemb.server.views.symbols_view import where_list
 from eqemb.server.views.why_page import reasons
 
 #: Most open panels that an address may have.
-MAX_PANELS = 20
+MAX_PANELS = 10
 #: Stands for the equation of the query in an address.
 ASKED = "query"
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import PurePath
 from typing import Any
 
-from eqemb.library.report import percent, place
+from eqemb.library.report import displays_read, percent, place
 from eqemb.server.service import Json, Service
 from eqemb.server.views.layout import article_link, page
 from eqemb.server.views.markup import Html, h
@@ -51,18 +51,19 @@ def report(service: Service) -> bytes:
     """The reading report: what was read, what was not, and why."""
     counts, stats = service.library.report, service.stats
     equations, coverage = counts["equations"], counts["coverage"]
-    nested = coverage["displays_unaccounted"]
+    nested, cut_off = coverage["displays_unaccounted"], counts.get("cut_off", 0)
     parts = [
         figures((
             ("articles read", f"{counts['articles']:,}"),
             ("read in part", f"{counts['partial']:,}"),
+            *([("cut off by a limit", f"{cut_off:,}")] if cut_off else []),
             ("read with doubts", f"{counts.get('doubtful', 0):,}"),
             ("sources skipped", f"{counts['skipped']['total']:,}"),
             ("equations", f"{stats['equations']:,}"),
             ("displays lost", f"{equations['lost']:,}"),
             *([("displays empty or nested", f"{nested:,}")] if nested else []),
             ("words", f"{counts['words']:,}"),
-            ("displays read", percent(coverage["displays"])),
+            ("displays read", displays_read(coverage)),
         )),
         table("Collections", ["collection", "#articles", "#words", "#equations", "#numbered"], [
             [name or "(none)", c["articles"], c["words"], c["equations"], c["numbered"]]

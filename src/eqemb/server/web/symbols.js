@@ -50,6 +50,7 @@
 
   async function fetchMeanings(scope) {
     const response = await fetch(source(scope));
+    if ([429, 503, 504].includes(response.status)) throw new Error("busy"); // ask again later
     if (!response.ok) return new Map();
     const page = new DOMParser().parseFromString(await response.text(), "text/html");
     const marked = [...page.querySelectorAll(".marked > math")];

@@ -1,0 +1,141 @@
+"""Child processes run no code of the current folder, and readers have neither network nor files."""
+
+import json
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from campaigns import FULL
+from eqemb.storage.process import python_environment
+from packing import put
+from synthetic import paper, start
+
+#: Modules that the package, its dependencies or Python itself import in a child process.
+MODULES = (
+    *("json", "pickle", "struct", "random", "typing", "pathlib", "tempfile", "logging", "socket"),
+    *("numpy", "typer", "click", "rich", "scipy", "numba", "Stemmer", "safetensors", "eqemb"),
+    *("sitecustomize", "usercustomize", "multiprocessing", "concurrent", "asyncio", "ctypes"),
+)
+#: Commands, in order, that start children of every kind.
+COMMANDS = (
+    "read papers -o read --jobs 2",
+    "build papers -o lib --jobs 2 --no-model",
+    "add lib more --root more --jobs 2",
+    "update lib --jobs 2",
+    "search lib words",
+    "info lib",
+)
+
+
+@pytest.fixture
+def hostile_folder(tmp_path: Path) -> Path:
+    """A folder of papers beside modules that leave a trace when they are run."""
+    for name in MODULES:
+        text = "import os\nos.close(os.open('executed-' + __name__, os.O_CREAT))\n"
+        (tmp_path / f"{name}.py").write_text(text, "utf-8")
+    body = r"Some words. \begin{equation} x = %d \end{equation} More words."
+    put(tmp_path, {f"papers/{at}.tex": paper(body % at).encode() for at in range(3)})
+    put(tmp_path, {"more/9.tex": paper(body % 9).encode()})
+    return tmp_path
+
+
+def test_commands_run_no_code_of_the_current_folder(hostile_folder: Path) -> None:
+    """Neither themselves nor in the processes that they start."""
+    for command in COMMANDS if FULL else COMMANDS[:1]:
+        with start("-P", "-m", "eqemb", *command.split(), cwd=hostile_folder) as process:
+            _, err = process.communicate(timeout=600)
+        assert process.returncode == 0, err
+    assert not [path.name for path in hostile_folder.glob("executed-*")]
+
+
+ATTEMPTS = r"""
+import ctypes, json, os, socket, subprocess, sys
+from pathlib import Path
+from eqemb.storage import confinement
+top, without = Path(sys.argv[1]), sys.argv[2].split()
+for name in without:
+    setattr(confinement, name, lambda *_: False)
+active = confinement.confine([str(top / "in")])
+c = ctypes.CDLL(None, use_errno=True) if os.name == "posix" else None
+secret, own, new = (os.fsencode(top / name) for name in ("secret", "in/own", "in/new"))
+
+def connect():
+    handle = c.socket(socket.AF_INET, socket.SOCK_STREAM, 0)
+    address = b"\x02\0" + int(sys.argv[3]).to_bytes(2, "big") + bytes([127, 0, 0, 1]) + bytes(8)
+    return c.connect(handle, address, 16) == 0
+
+attempts = {
+    "read own": lambda: (top / "in/own").read_bytes() == b"own",
+    "read secret": lambda: (top / "secret").read_bytes(),
+    "read through a link": lambda: (top / "in/link").read_bytes(),
+    "read by descriptor": lambda: os.open("secret", os.O_RDONLY, dir_fd=os.open(top, os.O_RDONLY)),
+    "list": lambda: os.listdir(top),
+    "write": lambda: (top / "in/new").write_bytes(b"x"),
+    "remove": lambda: (top / "in/own").unlink(),
+    "rename": lambda: (top / "in/own").rename(top / "in/other"),
+    "make a folder": lambda: (top / "in/folder").mkdir(),
+    "socket": lambda: socket.socket(),
+    "look up a name": lambda: socket.getaddrinfo("localhost", 80),
+    "start a program": lambda: subprocess.run([sys.executable, "--version"]),
+    "start a shell": lambda: os.system("true"),
+    "fork": lambda: os.fork(),
+    "in C: read own": lambda: c.open(own, os.O_RDONLY) >= 0,
+    "in C: read secret": lambda: c.open(secret, os.O_RDONLY) >= 0,
+    "in C: write": lambda: c.creat(new, 0o600) >= 0,
+    "in C: connect": connect,
+}
+done = []
+for name, attempt in attempts.items():
+    try:
+        if attempt():
+            done.append(name)
+    except (OSError, AttributeError):
+        pass
+print(json.dumps({"active": active, "done": done}))
+"""
+
+
+def attempt(folder: Path, *without: str) -> dict[str, Any]:
+    """Try what a reader must not do, in a confined process without some protections."""
+    put(folder, {"in/own": b"own", "secret": b"secret"})
+    (folder / "in" / "link").symlink_to(folder / "secret")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = str(server.getsockname()[1])
+        command = [sys.executable, "-P", "-c", ATTEMPTS, str(folder), " ".join(without), port]
+        done = subprocess.run(
+            command, env=python_environment(), capture_output=True, check=True, timeout=120
+        )
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_a_confined_process_reads_its_folders_only(tmp_path: Path) -> None:
+    """In Python, and where the kernel helps, in any code."""
+    found = attempt(tmp_path)
+    allowed = {"read own", "in C: read own"}
+    if "Landlock" not in found["active"]:
+        allowed |= {"in C: read secret", "in C: write"}
+    if found["active"] == ["audit hook"]:
+        allowed |= {"in C: connect"}
+    assert set(found["done"]) <= allowed
+    assert "read own" in found["done"]
+
+
+@pytest.mark.parametrize("without", ["_leave_network", "_restrict_files"])
+def test_each_protection_works_alone(without: str, tmp_path: Path) -> None:
+    """What the system lacks leaves the rest in place."""
+    found = attempt(tmp_path, without)
+    assert found["active"][-1] == "audit hook"
+    in_c = {name for name in found["done"] if name.startswith("in C")}
+    assert set(found["done"]) - in_c == {"read own"}
+
+
+def test_the_audit_hook_is_enough_for_python(tmp_path: Path) -> None:
+    """Where neither namespaces nor Landlock exist, as on Windows and macOS."""
+    found = attempt(tmp_path, "_leave_network", "_restrict_files")
+    assert found["active"] == ["audit hook"]
+    assert {name for name in found["done"] if not name.startswith("in C")} == {"read own"}

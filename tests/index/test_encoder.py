@@ -13,6 +13,8 @@ from axes import make_library
 from eqemb.errors import UsageError
 from eqemb.facade.library import Library
 from eqemb.facade.update import add_papers
+from eqemb.facade.verify import verify
+from eqemb.index import encoder
 from eqemb.index.encoder import MAX_LATEX, PROBE, formula_text
 from synthetic import papers
 
@@ -184,6 +186,29 @@ def test_only_new_segments_are_encoded(tmp_path: Path, use: Callable[[Counter], 
         assert found[0].article.endswith("waves")
     assert asked == [PROBE, "u_{tt} = c^2 u_{xx}", "u_{tt} = c^2 u_{xx}"]
     assert len(files(folder)) == 2
+
+
+def test_interrupted_encoding_is_no_damage(
+    folder: Path, use: Callable[[Counter], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files are kept, and the next search adds their checksums."""
+    asked: list[str] = []
+    use(counting(LETTERS, asked))
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(encoder.EncoderIndex, "_remove_others", stop)
+        with pytest.raises(KeyboardInterrupt):
+            ask(folder)
+    found = verify(folder)
+    assert found.damage == []
+    assert f"encoded/{files(folder)[0]} has no checksum" in found.notes[0]
+    asked.clear()
+    ask(folder)
+    assert asked == [PROBE, "harmonic mean"]
+    assert (verify(folder).damage, verify(folder).notes) == ([], [])
 
 
 @pytest.mark.parametrize(

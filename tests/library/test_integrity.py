@@ -19,6 +19,7 @@ from eqemb.facade.sync import update_library
 from eqemb.facade.update import add_papers, compact_library, remove_articles
 from eqemb.facade.use import use_model
 from eqemb.facade.verify import verify
+from eqemb.library import generations
 from eqemb.models import workspace
 from eqemb.storage import checksums
 from eqemb.storage.atomic import new_folder
@@ -129,6 +130,31 @@ def test_a_map_that_is_replaced_during_verification_is_no_damage(
     if not is_removed:
         (replaced[0] / "map.json").write_text("old", "utf-8")
         assert len(verify(library).damage) == 1
+
+
+def test_a_kill_before_the_report_is_copied_is_no_damage(
+    library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The copy is that of the state before, which the next change replaces."""
+    copy_report, added = generations._copy_report, generations.next_generation(library)
+
+    def stop(folder: Path, generation: Path) -> None:
+        """End as a kill does, once the new generation is current."""
+        if generation == added:
+            raise KeyboardInterrupt
+        copy_report(folder, generation)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(generations, "_copy_report", stop)
+        with pytest.raises(KeyboardInterrupt):
+            add(library)
+    found = verify(library)
+    assert found.damage == []
+    assert "report.json is that of an older state" in found.notes[0]
+    (library / "report.json").write_bytes(b"{}")
+    assert [one.path.name for one in verify(library).damage] == ["report.json"]
+    remove_articles(library, "again")
+    assert (verify(library).damage, verify(library).notes) == ([], [])
 
 
 @pytest.mark.parametrize("change", ["add", "remove", "use", "compact"])

@@ -15,13 +15,14 @@ from eqemb.errors import EqembError, UsageError
 from eqemb.index.build import damaged_file
 from eqemb.library.database import open_records
 from eqemb.library.generations import hold_current, next_generation, read_state
-from eqemb.library.integrity import MAP, others_in, part_names, separate_folders
+from eqemb.library.integrity import ENCODED, MAP, others_in, part_names, separate_folders
 from eqemb.library.segments import Manifest
 from eqemb.library.source_record import SOURCES, is_intact
 from eqemb.models.embeddings import Embeddings
 from eqemb.storage.atomic import to_json
 from eqemb.storage.checksums import (
     CHECKSUMS,
+    NOT_LISTED,
     Damage,
     find_damage,
     is_sealed,
@@ -212,6 +213,22 @@ class _LibraryVerifier:
             return
         for folder in separate_folders(self._home, generation, manifest):
             self._reader.read_replaceable(folder)
+        self._excuse_encoded()
+
+    def _excuse_encoded(self) -> None:
+        """Take new files of an encoder for notes: their checksums are written after all of them."""
+        found = self._reader.found
+        is_new = {
+            one.path
+            for one in found.damage
+            if one.path.parent == self._home / ENCODED and one.what == NOT_LISTED
+        }
+        found.damage = [one for one in found.damage if one.path not in is_new]
+        found.notes += (
+            f"{found.name(path)} has no checksum: encoding equations was interrupted, or is in"
+            " progress; the next search with this encoder adds it"
+            for path in sorted(is_new)
+        )
 
     def _read_older(self, generation: Path, manifest: Manifest | None) -> None:
         """Read what has hashes in a library that an older version made: index, vectors, models."""
@@ -255,12 +272,23 @@ class _LibraryVerifier:
                 what = "is missing"
             elif own.is_file() and copy.read_bytes() != own.read_bytes():
                 what = f"differs from generations/{generation.name}/{name}"
+                if self._is_older(copy):
+                    self._reader.found.notes.append(
+                        f"{name} is that of an older state, as a change was interrupted at its end:"
+                        " the next change replaces it"
+                    )
+                    continue
             if read_state(self._home) != state:  # the copies are of a newer one by now
                 return
             if what:
                 self._reader.note(copy, what)
             else:
                 self._reader.count(copy.stat().st_size)
+
+    def _is_older(self, copy: Path) -> bool:
+        """Whether the copy of a report is that of a generation that was current before."""
+        others = self._home.glob(f"generations/[0-9]*/{copy.name}")
+        return any(copy.read_bytes() == other.read_bytes() for other in others)
 
     def _notes(self) -> Iterator[str]:
         """Yield what is unusual, but does not change answers."""

@@ -26,7 +26,7 @@ from eqemb.index.segments import IndexSegment, IndexSegments
 from eqemb.index.vector_index import VectorIndex, normalise
 from eqemb.library.database import Records
 from eqemb.storage import array_file, atomic
-from eqemb.storage.checksums import check_file, seal
+from eqemb.storage.checksums import check_file, is_sealed, read_checksums, seal
 from eqemb.storage.locks import lock_folder
 
 Floats = NDArray[np.float32]
@@ -128,6 +128,9 @@ class EncoderIndex:
         missing = sum(
             len(part) for part, found in zip(self._segments, stored, strict=True) if found is None
         )
+        if missing and not is_sealed(self._folder):  # so that files without checksums are new ones
+            atomic.make_folders(self._folder)
+            _seal(self._folder)
         done = 0
         for at, part in enumerate(self._segments):
             if stored[at] is None:
@@ -137,8 +140,19 @@ class EncoderIndex:
                 stored[at] = array_file.map_arrays(paths[at])["vectors"]
         if missing:
             self._remove_others(name, {path.name for path in paths})
+        if missing or not self._are_listed(paths):
             _seal(self._folder)
         return VectorIndex([found for found in stored if found is not None])
+
+    def _are_listed(self, paths: list[Path]) -> bool:
+        """Whether files have checksums; otherwise, a process was killed after it wrote them.
+
+        In libraries of older versions, no file has.
+        """
+        if not is_sealed(self._folder):
+            return True
+        known = read_checksums(self._folder).files
+        return all(path.name in known for path in paths)
 
     def _write(self, path: Path, texts: list[str], state: tuple[int, int]) -> None:
         """Encode the texts of a segment; `state` is what was encoded before, and what will be."""

@@ -31,9 +31,11 @@ from eqemb.storage.checksums import (
 
 #: The folder of a generation's map, and of approximate indexes among the vectors of segments.
 MAP, APPROXIMATE = "map", "ann"
+#: The folder of equations that an encoder has encoded.
+ENCODED = "encoded"
 _INDEX = "index"
 #: Folders below the library's with checksums of their own.
-_SEPARATE = ("models/*", "corpus/*/*", "splits/*/*", "encoded")
+_SEPARATE = ("models/*", "corpus/*/*", "splits/*/*", ENCODED)
 
 
 def part_names(manifest: Manifest) -> Iterator[str]:

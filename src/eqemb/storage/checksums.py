@@ -29,6 +29,8 @@ CHECKSUMS_VERSION = 1
 READ_AT_OPENING = 16_000_000
 #: What to do about damage, unless the owner of the folder knows better.
 RESTORE = CREATE_AGAIN
+#: What is wrong with a file that has no checksum.
+NOT_LISTED = "does not belong here"
 #: Stands for the size of a file that is replaced without new checksums.
 _CHANGING = -1
 #: Distinguishes a file from one that replaces it, and from what it was before a change in place.
@@ -190,7 +192,7 @@ def _refuse_others(folder: Path, known: Collection[str], remedy: str) -> None:
     """Raise an error if a folder has another entry, unless it is hidden."""
     for name in sorted(os.listdir(folder)):  # noqa: PTH208 - of every folder that is opened
         if name not in known and name != CHECKSUMS and not name.startswith("."):
-            raise Damage(folder / name, "does not belong here").error(remedy)
+            raise Damage(folder / name, NOT_LISTED).error(remedy)
 
 
 def stamp_of(path: str) -> Stamp | None:
@@ -310,4 +312,4 @@ def find_damage(
     sealed = {name.rpartition("/")[0] for name in known.files if name.endswith(f"/{CHECKSUMS}")}
     for name in file_names(folder, {*apart, *sealed}):
         if name not in known.files:
-            yield Damage(folder / name, "does not belong here")
+            yield Damage(folder / name, NOT_LISTED)

@@ -51,6 +51,20 @@ def test_a_missing_input_is_reported_with_its_line() -> None:
     assert article.words() == ["one", "two"]
 
 
+@pytest.mark.parametrize("name", ["/etc/passwd", "../notes", "~/notes", "C:/notes", "a/../../b"])
+def test_an_input_outside_the_folder_is_not_read(name: str) -> None:
+    """Which the report says, since a file of that name may well exist."""
+    (problem,) = read(rf"\input{{{name}}}").problems
+    expected = ("missing input", f"{name} (outside the paper's folder)")
+    assert (problem.cause, problem.detail) == expected
+
+
+def test_an_input_above_a_file_in_a_folder_is_inside() -> None:
+    """It may be missing, but was not refused."""
+    article = read(r"\input{sections/one}", files={"sections/one.tex": r"\input{../two}"})
+    assert [problem.detail for problem in article.problems] == ["../two"]
+
+
 def test_a_file_that_inputs_itself_is_reported() -> None:
     """Directly or through another."""
     files = {"a.tex": r"a \input{b}", "b.tex": r"b \input{a}"}

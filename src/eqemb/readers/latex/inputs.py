@@ -27,6 +27,7 @@ _DRAWING = re.compile(
 _INNER = {"align": "aligned", "gather": "gathered", "alignat": "alignedat"}
 _LONGEST_URL = 4_000
 _BARE_NAME = re.compile(r"[ \t]*([^\s{}\\%]+)")
+_DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 _BEGIN_DOCUMENT = re.compile(r"\\begin\s*\{document\}")
 _INLINE_VERBATIM = re.compile(r"\*?([^A-Za-z*\s])")
 #: Characters with a meaning that the reader relies on, and their category codes.
@@ -87,10 +88,20 @@ def _read(gullet: Gullet, name: str, folder: str = "") -> None:
     path = _find(gullet, posixpath.join(folder, name.strip()))
     if path is None:
         if not gullet.frames[-1].package:
-            drawing = _DRAWING.search(name.strip())
-            gullet.problem("missing figure" if drawing else "missing input", name.strip())
+            name = name.strip()
+            detail = f"{name} (outside the paper's folder)" if _leads_out(gullet, name) else name
+            drawing = _DRAWING.search(name)
+            gullet.problem("missing figure" if drawing else "missing input", detail)
         return
     open_file(gullet, path)
+
+
+def _leads_out(gullet: Gullet, name: str) -> bool:
+    """Whether a name leads out of the paper's folder from each folder that it is looked up in."""
+    if name.startswith(("/", "~")) or _DRIVE.match(name):
+        return True
+    places = (posixpath.normpath(posixpath.join(folder, name)) for folder in ("", *gullet.folders))
+    return all(place.split("/", 1)[0] == ".." for place in places)
 
 
 def _import(gullet: Gullet, _: str) -> None:

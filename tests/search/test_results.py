@@ -11,6 +11,7 @@ import pytest
 
 from axes import make_library
 from eqemb.article import DOLLAR
+from eqemb.arxiv.papers import PaperMetadata
 from eqemb.errors import UsageError
 from eqemb.facade.library import Library
 from eqemb.search.results import cut, excerpt, paragraphs, readable, rows
@@ -134,6 +135,18 @@ def test_a_hit_fits_the_width(library: Library, width: int) -> None:
     below = far.to_text(60, 1).splitlines()
     assert below[1].strip().startswith("angles#1 (1)")
     assert below[2].strip() == "chapters/" * 4 + stands
+
+
+def test_a_hit_names_authors_and_year(library: Library) -> None:
+    """As far as they are known, on the line of the place if there is no room beside the title."""
+    found = library.search("cosine", article="angles")[0]
+    paper = PaperMetadata(authors=("Anna Berg", "Jan Vos"), date="2014-02-01")
+    hit, stands = replace(found, title="Angles", paper=paper), found.equation.file
+    assert f" · Angles · Anna Berg and Jan Vos (2014) · {stands}:" in hit.to_text(113)
+    title, place = replace(hit, title="A title of words " * 9).to_text(100).splitlines()[1:3]
+    assert title.endswith("…")
+    assert place.strip().startswith(f"Anna Berg and Jan Vos (2014) · {stands}:")
+    assert f" · (2014) · {stands}" in replace(hit, paper=replace(paper, authors=())).to_text(113)
 
 
 def test_a_hit_without_words_shows_a_reference_to_it(library: Library) -> None:

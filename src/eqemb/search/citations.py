@@ -52,10 +52,18 @@ class Citation(NamedTuple):
     @property
     def line(self) -> str:
         """The citation in one line; without a title, the name of the article stands for it."""
-        known = [self._names, f"({self.year})" if self.year else ""]
-        head = " ".join(filter(None, known))
-        parts = [head, self.title or self.article, f"arXiv:{self.arxiv}" if self.arxiv else ""]
+        parts = [
+            self.byline,
+            self.title or self.article,
+            f"arXiv:{self.arxiv}" if self.arxiv else "",
+        ]
         return ". ".join(part.rstrip(".") for part in parts if part) + "."
+
+    @property
+    def byline(self) -> str:
+        """Authors and year, as far as they are known: `Anna Berg and Jan Vos (2014)`."""
+        known = [self._names, f"({self.year})" if self.year else ""]
+        return " ".join(filter(None, known))
 
     @property
     def _names(self) -> str:

@@ -196,12 +196,15 @@ class Hit:
         return f"{self.score:.3f}" if self.strength is None else f"{100 * self.strength:.0f}%"
 
     def _place(self, room: int) -> list[str]:
-        """Return name, title and place; the place gets its own line if it has to."""
+        """Return name, title, authors, year and place, in two lines if they need them."""
         equation = self.equation
         number = f" ({equation.number})" if equation.number is not None else ""
         same = f", in {self.papers} papers" if self.papers > 1 else ""
         named, stands = f"{equation.id}{number}{same}", place_in_file(equation)
-        on_one_line = len(named) + len(stands) + 3 <= room
+        byline = cut(self.citation.byline, max(0, room - len(stands) - 3))
+        stands = f"{byline} · {stands}" if len(byline) > 1 else stands
+        needed = min(60, len(self.title)) + 3 if byline else 0
+        on_one_line = len(named) + len(stands) + needed + 3 <= room
         left = room - len(named) - (len(stands) + 6 if on_one_line else 3)
         title = cut(self.title, min(60, left)) if left >= _MIN_TITLE else ""
         if on_one_line:

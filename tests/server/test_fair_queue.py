@@ -106,6 +106,16 @@ async def test_one_client_cannot_fill_the_queue(monkeypatch: pytest.MonkeyPatch)
 
 
 @in_loop
+async def test_requests_that_wait_are_refused_at_the_end() -> None:
+    """At once, with the reason."""
+    queue = FairQueue[str](1)
+    waiting = [queue.add(name) for name in "aab"]
+    queue.refuse_all("the end")
+    assert [str(each.exception()) for each in waiting] == ["the end"] * 3
+    assert (len(queue), queue.start("worker")) == (0, False)
+
+
+@in_loop
 async def test_a_request_can_be_taken_back() -> None:
     """So that a client that left is not served; twice does no harm."""
     queue = FairQueue[str](1)

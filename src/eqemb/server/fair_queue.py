@@ -104,6 +104,13 @@ class FairQueue(Generic[W]):
             client.waiting.remove(turn)
             self._shorter(name)
 
+    def refuse_all(self, message: str) -> None:
+        """Refuse all requests that wait."""
+        waiting, self._waiting, self._count = self._waiting, {}, 0
+        for client in waiting.values():
+            while client.waiting:
+                client.waiting.popleft().set_exception(BusyError(message))
+
     def _shorter(self, name: str) -> None:
         """Note that a client waits for one request less."""
         self._count -= 1

@@ -44,6 +44,7 @@ MAX_WAIT = 10.0
 #: Seconds until a new worker must be ready; seconds between attempts to start one, at first and at
 #: most.
 START_TIMEOUT, FIRST_PAUSE, MAX_PAUSE = 60.0, 0.5, 30.0
+CLOSING_MESSAGE = "the server is shutting down: try again in a moment"
 _NEW_PROCESS_GROUP = 0x200  # a flag of Windows, which `subprocess` defines only there
 #: Bytes that the front process reads ahead from a worker.
 _BUFFER_BYTES = 1 << 20
@@ -230,7 +231,7 @@ class ProcessPool:
         A request that still waits when `gone` is done, because its client left, is not answered.
         """
         if self._closing:
-            raise BusyError(FULL_MESSAGE)
+            raise BusyError(CLOSING_MESSAGE)
         for _ in range(2):
             worker = await self._take(client, gone)
             start = time.monotonic()
@@ -287,8 +288,9 @@ class ProcessPool:
                 return
 
     async def close(self) -> None:
-        """End all workers."""
+        """End all workers, and refuse the requests that wait for one."""
         self._closing = True
+        self._queue.refuse_all(CLOSING_MESSAGE)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -497,7 +497,12 @@ def make_nothing(_folder: Path) -> None:
         (make_nothing, "info lib", 2, "no library at lib: create one with"),
         (make_file, "info lib", 2, "lib is a file, not a library folder"),
         (make_newer, "info lib", 1, "made by a newer version"),
-        (make_unfinished, "info lib", 2, "not finished: run the same command with --resume"),
+        (
+            make_unfinished,
+            "info lib",
+            2,
+            "run its `eqemb build` again, with --resume",
+        ),
         (make_nothing, "show lib a", 2, "no library at lib"),
         (make_others, "show lib thesis", 2, "no library at lib"),
         (make_others, "demo -o lib", 2, "lib contains other files"),

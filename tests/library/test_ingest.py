@@ -379,8 +379,8 @@ def change_nothing(_folder: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "options", "sentence"),
     [
-        (change_first, {}, r"cannot resume .*: the papers have changed .*\(at b\.tex\)"),
-        (change_gone, {}, r"cannot resume .*: the papers have changed .*\(at a\.tex\)"),
+        (change_first, {}, r"cannot resume .*: the papers have changed .*\(a0\.tex is new\)"),
+        (change_gone, {}, r"cannot resume .*: the papers have changed .*\(a\.tex is missing\)"),
         (change_nothing, {"limits": Limits(members=7)}, "had other papers, limits or model"),
         (change_nothing, {"paths": "others"}, "had other papers, limits or model"),
         (change_nothing, {"version": "9.9"}, "had other papers, limits or model"),

@@ -240,7 +240,7 @@ def hold_current(folder: Path) -> tuple[dict[str, Any], Path, int | None]:
             return state, generation, held
         _close(held)
     hint = (
-        "it was not finished: run the same command with --resume"
+        "it was not finished: run its `eqemb build` again, with --resume"
         if (folder / "generations").is_dir()
         else "create one with `eqemb build PAPERS -o LIBRARY`"
     )

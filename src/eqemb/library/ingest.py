@@ -161,7 +161,7 @@ class _Remaining:
             for _ in range(room):
                 if (found := next(self._tasks, None)) is None:
                     for origins in self._written.values():
-                        raise self._changed(origins[0])
+                        raise self._changed(f"{origins[0]} is missing")
                     return
                 yield found
                 place += 1
@@ -169,12 +169,14 @@ class _Remaining:
     def _check(self, origin: str) -> None:
         found = next(self._tasks, None)
         if found is None or found.origin != origin:
-            raise self._changed(origin)
+            if found is not None and any(task.origin == origin for task in self._tasks):
+                raise self._changed(f"{found.origin} is new")
+            raise self._changed(f"{origin} is missing")
 
-    def _changed(self, origin: str) -> UsageError:
+    def _changed(self, change: str) -> UsageError:
         return UsageError(
             f"cannot resume {self._folder}: the papers have changed since the interruption "
-            f"(at {origin}); start again without --resume"
+            f"({change}); start again without --resume"
         )
 
 

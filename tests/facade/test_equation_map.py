@@ -6,6 +6,7 @@ import os
 import subprocess
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -161,6 +162,16 @@ def test_labels_distinguish_regions() -> None:
     assert found == ["cosine", "recall", "loss"]
     # there are no others
     assert list(map_labels._distinctive_stems([{"a": 0.3, "b": 0.7}])) == [["b", "a"]]
+
+
+@pytest.mark.skipif(find_spec("umap") is not None, reason="umap-learn is installed")
+def test_a_folder_that_umap_left_is_not_taken_for_umap(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An uninstallation leaves the folders of compiled functions."""
+    (tmp_path / "umap/__pycache__").mkdir(parents=True)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert equation_map.method(100) == "pca"
 
 
 def test_umap_keeps_neighbours_and_is_deterministic() -> None:

@@ -221,7 +221,13 @@ def _read_fields(place: Path) -> Json:
 
 def method(points: int) -> str:
     """Return the layout method for a number of points: "umap" or "pca"."""
-    return "umap" if points >= _FEW and find_spec("umap") is not None else "pca"
+    return "umap" if points >= _FEW and _has_umap() else "pca"
+
+
+def _has_umap() -> bool:
+    """Whether UMAP is installed; a folder of caches that an uninstallation left has no origin."""
+    found = find_spec("umap")
+    return found is not None and found.origin is not None
 
 
 # ------------------------------------------------------------ layout

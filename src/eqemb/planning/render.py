@@ -136,8 +136,13 @@ def _bounds(plan: LibraryPlan) -> Iterator[str]:
         f"  Disk: {disk.name}, {gigabytes(disk.value('disk_bytes'))} of"
         f" {gigabytes(plan.total('disk_bytes'))}"
     )
-    memory = max(plan.stages, key=lambda stage: stage.value("memory_bytes"))
+    memory = _most_memory(plan)
     yield f"  Memory of a machine: {memory.name}, {gigabytes(memory.value('memory_bytes'))}"
+
+
+def _most_memory(plan: LibraryPlan) -> Stage:
+    """The stage that needs the most memory on one machine."""
+    return max(plan.stages, key=lambda stage: stage.value("memory_bytes"))
 
 
 def _purchases(plan: LibraryPlan) -> Iterator[str]:
@@ -154,6 +159,9 @@ def _purchases(plan: LibraryPlan) -> Iterator[str]:
         f" {gigabytes(plan.total('temporary_bytes'))} more while segments are merged; twice as"
         " much while a library is replaced"
     )
+    most = _most_memory(plan)
+    memory = gigabytes(most.value("memory_bytes"))
+    yield f"  Memory of one machine: {memory} ({most.name}), and what the system needs"
     gpu = plan.total("gpu_seconds")
     if gpu:
         cpu = next(stage for stage in plan.stages if stage.name == "train")

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
@@ -226,7 +227,8 @@ def test_a_better_method_outdates_the_layout(monkeypatch: pytest.MonkeyPatch) ->
     """A layout by UMAP is kept where UMAP is not installed."""
     monkeypatch.setattr(equation_map, "find_spec", lambda _: None)
     assert not any(MapSummary(how, 99, 0, {}, []).outdated for how in ("pca", "umap"))
-    monkeypatch.setattr(equation_map, "find_spec", lambda _: "installed")
+    installed = ModuleSpec("umap", None, origin="umap/__init__.py")
+    monkeypatch.setattr(equation_map, "find_spec", lambda _: installed)
     assert MapSummary("pca", 99, 0, {}, []).outdated == "the method was pca"
     assert not MapSummary("umap", 99, 19, {}, []).outdated
     assert not MapSummary("pca", 5, 1, {}, []).outdated

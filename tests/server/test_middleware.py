@@ -68,6 +68,15 @@ def test_a_token_is_required(folder: Path) -> None:
         assert locked.get("/v1/stats").status_code == 200
 
 
+def test_no_error_page_tells_of_the_library_without_a_token(folder: Path) -> None:
+    """The files of the token page are public, and a wrong name among them is an error page."""
+    with make_client(folder, token=TOKEN) as locked:
+        for path in ("/static/none", "/v1/healthz/none", "/none"):
+            found = locked.get(path)
+            assert found.status_code in (401, 404)
+            assert "equations from" not in found.text
+
+
 def test_a_redirect_stays_on_this_server(folder: Path) -> None:
     """//host is not followed to another host."""
     with make_client(folder, token=TOKEN) as locked:

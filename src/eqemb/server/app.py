@@ -19,7 +19,13 @@ from eqemb.server import api, site, symbol_pages
 from eqemb.server.cache import LRUCache
 from eqemb.server.forwarding import ForwardingMiddleware
 from eqemb.server.map_worker import MapWorker
-from eqemb.server.middleware import LOOPBACK, MCP_PATH, SECURITY_HEADERS, AccessMiddleware
+from eqemb.server.middleware import (
+    LOOPBACK,
+    MCP_PATH,
+    PUBLIC_PATHS,
+    SECURITY_HEADERS,
+    AccessMiddleware,
+)
 from eqemb.server.processes import ProcessPool
 from eqemb.server.ray_parts import RayParts
 from eqemb.server.responses import PageError, message_of, status_of
@@ -155,7 +161,8 @@ async def _handle_error(request: Request, error: Exception) -> Response:
         _log.error("request for %s failed", request.url.path, exc_info=error)
     url = request.url.path
     stats = None
-    if status < 500 and not _is_for_programs(url):
+    # the stats are of the library, and whoever asks for a public path may have no token
+    if status < 500 and not _is_for_programs(url) and not url.startswith(PUBLIC_PATHS):
         with contextlib.suppress(EqembError):  # too busy: a page without navigation will do
             stats = await pool.run(lambda service: service.stats)
     return error_response(url, status, message_of(error, pool), stats)

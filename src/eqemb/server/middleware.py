@@ -43,7 +43,7 @@ MAX_URL_BYTES, MAX_FORM_BYTES = 32_768, 4_096
 #: The path of the MCP server, and most bytes of a request to it.
 MCP_PATH, MAX_MCP_BYTES = "/mcp", 65_536
 #: Paths that need no token: the health check, and the files of the page that asks for the token.
-_PUBLIC_PATHS = ("/v1/healthz", "/static/")
+PUBLIC_PATHS = ("/v1/healthz", "/static/")
 
 
 class AccessMiddleware:
@@ -124,7 +124,7 @@ class AccessMiddleware:
 
     async def _check_token(self, scope: Scope, receive: Receive) -> Response | None:
         """If a token is set: a 401, or a redirect once the client has sent the token."""
-        if self._token is None or scope["path"].startswith(_PUBLIC_PATHS):
+        if self._token is None or scope["path"].startswith(PUBLIC_PATHS):
             return None
         path, query = _local_path(scope), scope["query_string"].decode("latin-1")
         rest = [(name, value) for name, value in _pairs(query) if name != "token"]

@@ -77,6 +77,15 @@ def test_no_error_page_tells_of_the_library_without_a_token(folder: Path) -> Non
             assert "equations from" not in found.text
 
 
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_slash_at_the_end_leads_to_no_other_server(folder: Path, workers: int) -> None:
+    """A redirect to a whole URL would need the host and the port, which workers are not told."""
+    with make_client(folder, workers=workers) as client:
+        found = client.get("http://localhost:8000/v1/stats/", follow_redirects=False)
+        assert found.status_code == 404
+        assert "location" not in found.headers
+
+
 def test_a_redirect_stays_on_this_server(folder: Path) -> None:
     """//host is not followed to another host."""
     with make_client(folder, token=TOKEN) as locked:

@@ -137,6 +137,7 @@ def make_answering_app(
         docs_url=None,
         redoc_url=None,
         openapi_url=None,  # `site` serves it, with an ETag
+        redirect_slashes=False,  # to a whole URL, of which a worker knows neither host nor port
         lifespan=lifespan,
     )
     app.state.pool = pool

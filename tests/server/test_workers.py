@@ -18,7 +18,7 @@ from eqemb.facade.update import add_papers, compact_library, remove_articles
 from eqemb.server import responses
 from eqemb.server.app import make_app
 from eqemb.server.service import Page, Service
-from eqemb.server.workers import WorkerPool
+from eqemb.server.workers import BusyError, WorkerPool
 from server.clients import make_client
 from synthetic import paper
 from timing import assert_quick
@@ -102,6 +102,19 @@ def test_a_changed_library_is_reopened(tmp_path: Path) -> None:
         assert after.status_code == 200
         assert after.json()["articles"] == before.json()["articles"] + 1
         assert client.get("/v1/search?q=eigenvalue").json()["hits"][0]["article"] == "new"
+
+
+@pytest.mark.parametrize("name", ["units.npy", "types.npy"])
+def test_no_answer_lacks_a_file_that_was_removed(tmp_path: Path, name: str) -> None:
+    """While a folder is being removed, a file that was not opened yet would be taken for none."""
+    with make_library(tmp_path) as made:
+        place = made.folder
+    pool = WorkerPool(place, threads=0)
+    pool._answer(lambda service: service.stats)
+    next(place.glob(f"vectors/**/{name}")).unlink()
+    with pytest.raises(BusyError, match="cannot be read at the moment"):
+        pool._answer(lambda service: service.similar("x = y", Page()))
+    pool.close()
 
 
 def test_a_request_that_runs_keeps_the_library_it_opened(tmp_path: Path) -> None:

@@ -120,6 +120,7 @@ def test_a_change_of_an_opened_file_is_noticed(folder: Path) -> None:
     opened = OpenedFiles(listed_files(folder))
     (folder / "a").unlink()
     assert opened.changed() is None
+    assert opened.changed(or_removed=True) == str(folder / "a")
     (folder / "a").write_text("small", "utf-8")
     assert opened.changed() == str(folder / "a")
 

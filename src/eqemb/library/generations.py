@@ -107,13 +107,15 @@ class OpenLibrary:
         """Whether its files were compared with checksums; older versions wrote none."""
         return len(self._files) > 0
 
-    def changed_file(self) -> str | None:
+    def changed_file(self, *, or_removed: bool = False) -> str | None:
         """Return a file that was changed since the library was opened; None if none was.
+
+        With `or_removed`, also one that was removed.
 
         No change of a library changes a file: they are replaced as a whole, and those of the old
         state are removed when nobody has it open. Another program may have copied files over them.
         """
-        return self._files.changed()
+        return self._files.changed(or_removed=or_removed)
 
     @property
     def report(self) -> dict[str, Any]:

@@ -118,7 +118,7 @@ class WorkerPool:
                     self._refuse_damage(service.library, error)
                     raise
             else:
-                if service.library.changed_file() is None:
+                if service.library.changed_file(or_removed=True) is None:
                     return found
             self._drop()
         raise BusyError("the library is being changed: try again in a moment")
@@ -128,7 +128,8 @@ class WorkerPool:
         library: Library = self._local.service.library
         is_replaced = self._stamp() != self._local.stamp
         is_ours = isinstance(error, UsageError | BusyError)  # of a complete state, old or new
-        return library.changed_file() is not None or (is_replaced and not is_ours)
+        is_changed = library.changed_file(or_removed=True) is not None
+        return is_changed or (is_replaced and not is_ours)
 
     def _refuse_damage(self, library: Library, error: Exception) -> None:
         """Raise `BusyError` if a damaged file may have caused an error; it is checked once."""

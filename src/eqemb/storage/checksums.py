@@ -237,14 +237,15 @@ class OpenedFiles:
         """Read all files; raise an error that names one with damage."""
         self._check(math.inf, {})
 
-    def changed(self) -> str | None:
+    def changed(self, *, or_removed: bool = False) -> str | None:
         """Return a file that was changed or replaced since it was opened; None if none was.
 
-        Files that were removed do not count: what is mapped of them can still be read.
+        Files that were removed count only with `or_removed`: what is mapped of them can still be
+        read, but what was not opened yet is missing in answers.
         """
         for path, stamp in self._stamps.items():
             found = stamp_of(path)
-            if found != stamp and found is not None:
+            if found != stamp and (or_removed or found is not None):
                 return path
         return None
 

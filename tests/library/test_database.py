@@ -1,5 +1,6 @@
 """Records are read back as they were written, and one digest covers all of them."""
 
+import gc
 import json
 import os
 import sqlite3
@@ -49,6 +50,16 @@ def returned(path: Path, name: str) -> Article:
         found = file.article(name)
         assert found is not None
         return found
+
+
+def test_records_that_nobody_closed_are_closed_when_they_are_forgotten(tmp_path: Path) -> None:
+    """As those of a thread that ends; Python 3.13 warns of a connection that is left open."""
+    records = Records(written(tmp_path / "records.sqlite", record()))
+    connection = records._db
+    del records
+    gc.collect()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        connection.execute("SELECT 1")
 
 
 # -- write and read

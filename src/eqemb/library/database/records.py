@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import sqlite3
+import weakref
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -83,6 +84,7 @@ class Records(ReportQueries, IndexQueries):
             address = f"file:{quote(bytes(path.resolve()))}?mode=ro&immutable=1"
             # a thread that hands out papers looks up known names
             self._db = sqlite3.connect(address, uri=True, check_same_thread=False)
+            weakref.finalize(self, self._db.close)  # of a library that a thread left open
         try:
             if write:
                 self._make_tables("WAL" if resumable else "MEMORY")

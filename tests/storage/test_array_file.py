@@ -1,12 +1,15 @@
 """Array files: those that are filled later are those that are written at once."""
 
+import errno
 import gc
+import mmap
 import threading
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from eqemb.storage.array_file import create_arrays, map_arrays, open_npy, release, write_arrays
@@ -35,6 +38,21 @@ def test_released_pages_are_read_again(tmp_path: Path) -> None:
     found = map_arrays(tmp_path / "file")["a"]
     release(found, found[3:], np.arange(3))
     assert found.tolist() == list(range(9000))
+
+
+def test_an_array_that_cannot_be_mapped_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The system says only that there is no memory."""
+    path = tmp_path / "array.npy"
+    np.save(path, np.arange(10))
+
+    def refuse(*_given: object, **_named: object) -> None:
+        raise OSError(errno.ENOMEM, "Cannot allocate memory")
+
+    monkeypatch.setattr(mmap, "mmap", refuse)
+    with pytest.raises(OSError, match=r"array\.npy"):
+        open_npy(path)
 
 
 def test_many_threads_open_arrays_at_once(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from eqemb.errors import DamageError
+from eqemb.errors import DamageError, name_path
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -168,7 +168,7 @@ def open_npy(path: Path) -> "np.memmap[Any, Any]":
     before 3.11.8 and 3.12.2 if other threads run it (AST constructor recursion depth mismatch).
     """
     try:
-        with _opening:
+        with _opening, name_path(path):
             found: np.memmap[Any, Any] = np.load(path, mmap_mode="r")
     except _HEADER_ERRORS as error:
         raise DamageError(f"{path} is damaged ({error}): {CREATE_AGAIN}") from None

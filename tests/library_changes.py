@@ -3,11 +3,12 @@
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from eqemb.errors import EqembError, UsageError
-from eqemb.facade import build, retrain, sync, update, use
+from eqemb.facade import build, equation_map, retrain, sync, update, use
 from eqemb.facade.library import Library
+from eqemb.index.segments import has_index
 from eqemb.library.database import ALL
 from eqemb.models import workspace
 from eqemb.models.embeddings import Embeddings
@@ -36,12 +37,17 @@ def _train(library: Path, *, resume: bool) -> None:
         workspace.Training(model, corpus, held, library, "own").run(resume=resume)
 
 
+def _compute_map(library: Path) -> None:
+    with Library.open(library) as opened:
+        equation_map.map_of(opened)
+
+
 def make_change(folder: Path, name: str) -> Change:
     """Return a change by its name; papers and the old library are written to a folder."""
     one, two = topical(folder / "one", 6), topical(folder / "two", 2, first=6)
     first, every = one / "set1/paper001.tex", [one, two]
     old = folder / "old" / "library"
-    if name != "build":
+    if name not in {"build", "read"}:
         build.build_library(one, old, model=SMALL, jobs=1)
     if name in {"compact", "retrain"}:
         update.add_papers(old, two, root=two, jobs=1)
@@ -52,6 +58,7 @@ def make_change(folder: Path, name: str) -> Change:
         first.unlink()
     runs: dict[str, Callable[[Path, bool], object]] = {
         "build": lambda at, more: build.build_library(every, at, model=SMALL, jobs=1, resume=more),
+        "read": lambda at, more: build.read_library(one, at, jobs=1, resume=more),
         "build again": lambda at, more: build.build_library(
             every, at, model=SMALL, jobs=1, resume=more
         ),
@@ -63,13 +70,17 @@ def make_change(folder: Path, name: str) -> Change:
         "compact": lambda at, more: update.compact_library(at, resume=more),
         "retrain": lambda at, more: retrain.retrain_model(at, jobs=1, resume=more),
         "train": lambda at, more: _train(at, resume=more),
+        "map": lambda at, _: _compute_map(at),
         "use": lambda at, more: use.use_model(at, "own", resume=more),
     }
     return Change(old, runs[name])
 
 
 #: The names of all changes.
-CHANGES = ("build", "build again", "add", "update", "remove", "compact", "retrain", "train", "use")
+CHANGES = (
+    *("build", "read", "build again", "add", "update", "remove", "compact", "retrain", "train"),
+    *("use", "map"),
+)
 
 
 def copy_library(change: Change, to: Path) -> None:
@@ -84,10 +95,11 @@ def state(library: Path) -> str:
     """Return a digest of what a library contains, and what it answers; '' if there is none."""
     try:
         with Library.open(library) as opened:
-            answers = [
+            answers: list[Any] = [
                 (hit.article, hit.equation.ordinal, round(hit.score, 4))
-                for hit in opened.search(_QUERY)
+                for hit in (opened.search(_QUERY) if has_index(opened) else ())
             ]
+            answers.append(equation_map.map_summary(opened.generation))
     except UsageError:
         return ""
     except EqembError as error:

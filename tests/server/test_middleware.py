@@ -8,6 +8,7 @@ from fastapi.testclient import TestClient
 
 from eqemb.server.app import make_app
 from server.clients import Elements, make_client
+from timing import assert_quick
 
 TOKEN = "let me in, please"
 
@@ -66,6 +67,24 @@ def test_a_token_is_required(folder: Path) -> None:
         assert "HttpOnly" in entered.headers["set-cookie"]
         assert "let me in" not in entered.headers["set-cookie"]
         assert locked.get("/v1/stats").status_code == 200
+
+
+def test_a_long_cookie_takes_little_time(folder: Path) -> None:
+    """The server parses it before it knows who sent it."""
+    with make_client(folder, token=TOKEN) as locked:
+        header = {"Cookie": 'eqemb="' + "\\" * 60_000 + '"'}
+        assert_quick(lambda: locked.get("/v1/stats", headers=header), 0.2, "a long cookie")
+
+
+def test_the_cookie_is_found_among_others(folder: Path) -> None:
+    """In a header with cookies of other programs on the same host, broken ones included."""
+    with make_client(folder, token=TOKEN) as locked:
+        entered = locked.get("/?token=let+me+in,+please", follow_redirects=False)
+        own = entered.headers["set-cookie"].partition(";")[0]
+        locked.cookies.clear()
+        for header in (f"a=b; {own}", f'{own};c="d', f";;=; e f=g;{own} ;"):
+            assert locked.get("/v1/stats", headers={"Cookie": header}).status_code == 200
+        assert locked.get("/v1/stats", headers={"Cookie": f"x{own}"}).status_code == 401
 
 
 def test_no_error_page_tells_of_the_library_without_a_token(folder: Path) -> None:

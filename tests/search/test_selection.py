@@ -9,6 +9,7 @@ import pytest
 
 from eqemb.facade.build import build_library
 from eqemb.facade.library import Library
+from eqemb.index import structure
 from eqemb.library import segments as library_segments
 from eqemb.search import selection
 from eqemb.search.query import Filters
@@ -29,7 +30,7 @@ FORMULAS = (
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
-    """Return a library of 60 papers in four segments."""
+    """Return a library of 60 papers in seven segments."""
     dice, folder = random.Random(5), tmp_path_factory.mktemp("papers")
     for number in range(60):
         said = [" ".join(dice.choices(WORDS, k=30)) for _ in range(7)]
@@ -41,10 +42,10 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
             rf"\documentclass{{article}}\begin{{document}}{text}\end{{document}}"
         )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(library_segments, "SEGMENT_DOCUMENTS", 16)
+        patch.setattr(library_segments, "SEGMENT_DOCUMENTS", 9)
         build_library([folder], folder.with_name("library"), model=False, jobs=1)
     with Library.open(folder.with_name("library")) as found:
-        assert len(found.engine.segments) == 4
+        assert len(found.engine.segments) == 7
         yield found
 
 
@@ -123,6 +124,30 @@ def test_filters_find_every_equation_of_a_type(
             found = library.engine.search_similar(last.latex, 5, by=by, filters=filters)
         assert shown(found) == wanted
         assert found.hits[0].equation.article == last.article
+
+
+def test_where_few_equations_pass_all_are_scored(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also those that are among the best neither by the words of a topic nor by structure."""
+    filters = Filters(article="7")
+    monkeypatch.setattr("eqemb.search.scoring.TOPIC_CANDIDATES", 0)
+    wanted = shown(library.engine.search_similar(r"\theta_\gamma", 5, filters=filters))
+    assert wanted
+    monkeypatch.setattr(library.engine.segments, "is_large", True)
+    assert shown(library.engine.search_similar(r"\theta_\gamma", 5, filters=filters)) == wanted
+
+
+def test_types_that_every_segment_has_count_once(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their copies do not take the places of other types."""
+    monkeypatch.setattr(structure, "MAX_ALIGNED", 1)
+    find = library.engine.structure.find
+    for _ in range(2):
+        found = find(FORMULAS[0], count=10)
+        assert len(set(library.engine.segments.type_keys[found.types].tolist())) == 10
+        monkeypatch.setattr(library.engine.segments, "is_large", True)
 
 
 def test_a_part_that_finds_no_candidates_scores_all(

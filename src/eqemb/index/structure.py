@@ -314,14 +314,17 @@ class StructureIndex:
     def _estimate_some(
         self, made: Layout, normal: NormalQuery | None, allowed: Array | None, count: int
     ) -> tuple[Array, Array]:
-        """Return the types with the largest estimates, a few times `count`, as `_estimate` does."""
+        """Return the types with the largest estimates, a few times `count`, as `_estimate` does.
+
+        Segments that have the same types have as many copies of the best, so that more are taken
+        until there are `count` different ones.
+        """
         from eqemb.index.candidates import Best, WantedFeature, best_types
 
         lookups = sorted(self._wanted(made, normal), key=lambda lookup: -lookup.weight)
         total = sum(lookup.weight * lookup.wanted for lookup in lookups) or 1.0
         nodes = len(made.nodes())
         penalty = np.float32(QUERY * total), np.float32((1 - QUERY) * total / nodes)
-        best = Best(4 * count, allowed)
         renamed = [forms.rows(key(form(made))) for forms in self._forms]
         again = np.empty(0, np.int64)
         if self.normal is not None and normal is not None:
@@ -333,13 +336,23 @@ class StructureIndex:
             for segment, row, part in self._rows(lookup):
                 feature = (*part.of(row), lookup.wanted, np.float32(lookup.weight))
                 features[segment.number].append(WantedFeature(*feature))
-        for segment, own, some in zip(self.segments, renamed, features, strict=True):
-            first, sizes = segment.first_type, self._alignment.parts[segment.number].sizes
-            low, high = np.searchsorted(again, [first, first + len(sizes)])
-            bonus = segment.only_live(np.r_[own.astype(np.int64), again[low:high] - first])
-            best_types(some, sizes, penalty, bonus, first, best)
-        live = [self.segments.is_live_type(number) for number in best.rows.tolist()]
-        return best.rows[live], best.scores[live]
+        bonus: list[Array] = []
+        for segment, own in zip(self.segments, renamed, strict=True):
+            first = segment.first_type
+            low, high = np.searchsorted(again, [first, first + len(segment.type_keys)])
+            bonus.append(segment.only_live(np.r_[own.astype(np.int64), again[low:high] - first]))
+        taken = 4 * count
+        while True:
+            best = Best(taken, allowed)
+            for segment, some, raised in zip(self.segments, features, bonus, strict=True):
+                sizes = self._alignment.parts[segment.number].sizes
+                best_types(some, sizes, penalty, raised, segment.first_type, best)
+            live = [self.segments.is_live_type(number) for number in best.rows.tolist()]
+            rows, scores = best.rows[live], best.scores[live]
+            is_all = len(best.rows) < taken
+            if is_all or len(np.unique(self.segments.type_keys[rows])) >= count:
+                return rows, scores
+            taken *= 4
 
     def _estimate(self, made: Layout, normal: NormalQuery | None = None) -> Array:
         """Return the share of the query's units and shapes that each type has, from 0 to 1."""

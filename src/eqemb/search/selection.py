@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 #: Candidates: the best by words, by definitions and by vectors, and the equations of each type that
 #: is found by its structure.
 WORD_CANDIDATES, DEFINED_CANDIDATES, NEAR_CANDIDATES, EQUATIONS_OF_TYPE = 2_000, 200, 200, 20
+#: Where no more equations than this pass the filters, all of these are candidates.
+FEW_ALLOWED = 2_000
 #: Those that may vote whatever the filters are (`voting`).
 VOTING_CANDIDATES = 10 * POOL_SIZE
 #: Parts that find candidates. A ranking by another part alone scores every equation.
@@ -73,12 +75,16 @@ class CandidateSelection:
         """Yield the candidates by words, by structure and by definitions.
 
         With `only`, they are in this mask, but for the best of all by words, which vote on each
-        other.
+        other. Where the mask has few equations, these are all of them.
         """
+        if only is not None:
+            if terms:
+                yield self._words.best(terms, VOTING_CANDIDATES)
+            if np.count_nonzero(only) <= FEW_ALLOWED:
+                yield np.flatnonzero(only)
+                return
         if terms:
             yield self._words.best(terms, WORD_CANDIDATES, only)
-            if only is not None:
-                yield self._words.best(terms, VOTING_CANDIDATES)
         for found in alike:
             yield self._rows_of_types(self.copies(found)[0], only)
         if defined is not None:

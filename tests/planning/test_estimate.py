@@ -11,7 +11,15 @@ from eqemb.index import approximate_build
 from eqemb.planning import estimate
 from eqemb.planning.estimate import make_plan
 from eqemb.planning.measurements import Measurements
-from eqemb.planning.plan import Assumptions, LibraryPlan, Stage, to_json
+from eqemb.planning.plan import (
+    LEAST_BANDWIDTH,
+    MOST_PAPERS,
+    MOST_PER_PAPER,
+    Assumptions,
+    LibraryPlan,
+    Stage,
+    to_json,
+)
 from plan_measurements_by_hand import measurements, size
 
 MILLION = 1_000_000
@@ -235,10 +243,14 @@ def test_stages_that_were_not_measured_use_the_package(monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"papers": 0}, "papers must be an integer of at least 1"),
+        ({"papers": 0}, "papers must be an integer from 1"),
         ({"papers": 1, "cores": 0}, "cores must be"),
         ({"papers": 1, "machines": -1}, "machines must be"),
         ({"papers": 1, "bandwidth": 0.0}, "bandwidth must be"),
+        ({"papers": 1, "bandwidth": 1e-320}, "bandwidth must be"),
+        ({"papers": 10**20}, "papers must be"),
+        ({"papers": 1, "machines": 10**9}, "machines must be"),
+        ({"papers": 1, "equations_per_paper": 1e300}, "equations_per_paper must be"),
         ({"papers": 1, "equations_per_paper": -1.0}, "equations_per_paper must be"),
         ({"papers": 1, "words_per_paper": float("nan")}, "words_per_paper must be"),
     ],
@@ -268,3 +280,10 @@ def test_index_parts_are_those_of_the_index() -> None:
     from eqemb.index.build import INDEX_PARTS
 
     assert list(estimate.INDEX_DRIVERS) == list(INDEX_PARTS)
+
+
+def test_the_largest_figures_that_are_accepted_give_numbers() -> None:
+    """No power of them overflows."""
+    most = {f"{name}_per_paper": MOST_PER_PAPER for name in ("equations", "words", "bytes")}
+    made = make_plan(Assumptions(MOST_PAPERS, bandwidth=LEAST_BANDWIDTH, **most), measurements())  # type: ignore[arg-type]
+    assert json.loads(json.dumps(to_json(made), allow_nan=False))["hours"] > 0

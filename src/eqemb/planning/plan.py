@@ -9,6 +9,10 @@ from eqemb.planning.measurements import Measurements
 ALL_CORES, ONE_MACHINE, ONE_CORE = "all cores", "one machine", "one core"
 NETWORK, SERVING = "network", "while serving"
 _HOUR = 3600
+#: Larger figures are mistakes, and their powers are no numbers.
+MOST_PAPERS, MOST_PER_PAPER, MOST_MACHINES = 10**12, 1e12, 10**6
+#: In Mbit/s: that of a modem is 0.01.
+LEAST_BANDWIDTH = 0.001
 
 
 class Figure(NamedTuple):
@@ -32,13 +36,13 @@ class Assumptions:
     """Megabits a second."""
 
     def __post_init__(self) -> None:
-        check_integer("papers", self.papers)
-        check_integer("cores", self.cores)
-        check_integer("machines", self.machines)
-        check_number("bandwidth", self.bandwidth, above=True)
+        check_integer("papers", self.papers, high=MOST_PAPERS)
+        check_integer("cores", self.cores, high=MOST_MACHINES)
+        check_integer("machines", self.machines, high=MOST_MACHINES)
+        check_number("bandwidth", self.bandwidth, LEAST_BANDWIDTH)
         for name in ("equations_per_paper", "words_per_paper", "bytes_per_paper"):
             if getattr(self, name) is not None:
-                check_number(name, getattr(self, name), above=True)
+                check_number(name, getattr(self, name), high=MOST_PER_PAPER, above=True)
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,7 @@ EQUATIONS: list[dict[str, Any]] = [
     {"equation": "x = y", "by": "structure", "k": 60},
     {"equation": r"\sum_i x_i^2", "has": "x"},
     {"equation": r"\aleph \beth"},
+    {"equation": "7.*"},
     {"equation": "cosine similarity"},
 ]
 

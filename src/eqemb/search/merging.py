@@ -316,6 +316,8 @@ class MergedSearch(Search):
         notes = _merged_notes([answer.notes for answer in answers])
         if not merged.has_allowed:
             notes.append("no equation passes these filters")
+        if weighed.strengths is None:  # no least strength of a match is known
+            return hits, None, notes
         return hits, merged.matches(self._count(merged, weighed.more_matches)), notes
 
     def _count(self, merged: MergedCandidates, more: Mask | None) -> CountedMatches | None:

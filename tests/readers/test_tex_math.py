@@ -1,5 +1,7 @@
 """Macros of formulas in other formats: which definitions hold, at which cost."""
 
+from itertools import pairwise
+
 import pytest
 
 from eqemb.readers import tex_math
@@ -55,3 +57,38 @@ def test_only_the_needed_definitions_are_run(monkeypatch: pytest.MonkeyPatch) ->
     for _ in range(50):
         assert math.inline(preamble + r"\maa") == "x"
     assert max(sizes) < 100
+
+
+@pytest.mark.parametrize(
+    ("definitions", "use"),
+    [
+        (
+            r"\def\a{\b\b}\def\b{\c\c}\def\c{\d\d}\def\d{\e\e}\def\e{" + r"\f" * 99 + r"}\def\f{}",
+            r"\a",
+        ),
+        (rf"\newcommand\a[1]{{{'#1' * 40}}}", r"\a{\a{\a{x}}}"),
+        (rf"\def\a{{\b}}\def\b{{{'x' * 99_999}}}", r"\a"),
+    ],
+    ids=["many expansions", "long arguments", "long output"],
+)
+def test_all_formulas_of_a_document_share_the_cost_of_its_macros(
+    definitions: str, use: str
+) -> None:
+    """A short formula may cost much, but not each of thousands."""
+    math = TexMath()
+    first = math.inline(definitions + use)
+    assert use not in first
+    assert not math.leaves_macros
+    made = [math.inline(use) for _ in range(1_000)]
+    assert math.leaves_macros
+    assert made[-1] == use
+    assert sum(map(len, made)) < 2_000_000
+
+
+def test_a_formula_whose_macros_cost_too_much_is_left_as_it_is() -> None:
+    """It is not cut off; other formulas are expanded."""
+    math = TexMath()
+    doubling = "".join(rf"\def\{a}{{\{b}\{b}}}" for a, b in pairwise("abcdefghijklm"))
+    assert math.inline(doubling + r"y + \a + z") == r"y + \a + z"
+    assert math.leaves_macros
+    assert math.inline(r"\l") == r"\m\m"

@@ -223,7 +223,7 @@ class Draft:
         article = self.article
         if not self.has_math:
             raise SourceError("no mathematics", "no formula in it")
-        if self.math.is_exhausted:
+        if self.math.leaves_macros:
             self.problem("expansion budget", 0, "macros are left in formulas")
         missing = 0 if opened is None else self.missing(opened)
         if missing > 0:

@@ -47,6 +47,11 @@ _BUDGET = Budget(expansions=2_000, output=200_000, pushed=400_000, wasted=200_00
 #: Characters of definitions that all formulas of one document use, and more for each character of
 #: a formula; a real document needs a tenth.
 _MAX_DEFINITIONS, _DEFINITIONS_PER_CHARACTER = 2_000_000, 50
+#: What the macros of all formulas of one document may cost together: for a small document, and for
+#: each character of a formula that uses one. Each counts as in `Budget`.
+_MAX_EXPANSIONS, _EXPANSIONS_PER_CHARACTER = 50_000, 1
+_MAX_OUTPUT, _OUTPUT_PER_CHARACTER = 1_000_000, 10
+_MAX_PUSHED, _PUSHED_PER_CHARACTER = 1_000_000, 40
 
 
 @dataclass(slots=True)
@@ -85,8 +90,12 @@ class TexMath:
         self._copied: set[str] = set()
         r"""The names in `\let` and `\edef`, which need the definition of that moment."""
         self._definitions_left = _MAX_DEFINITIONS
-        self.is_exhausted = False
-        """Whether macros are not expanded any more, because that cost too much."""
+        self._expansions_left = _MAX_EXPANSIONS
+        self._output_left = _MAX_OUTPUT
+        self._pushed_left = _MAX_PUSHED
+        self._is_exhausted = False
+        self.leaves_macros = False
+        """Whether macros of some formulas were not expanded, because that cost too much."""
 
     def define(self, latex: str) -> str:
         r"""Keep the definitions (`\newcommand` and similar) in a formula; return the rest."""
@@ -137,19 +146,39 @@ class TexMath:
             _add_row(found, rows[first:last])
 
     def _expanded(self, latex: str) -> str:
-        """A formula with the document's macros expanded, if it uses any."""
-        if self.is_exhausted or not self._definitions or not (used := self._used(latex)):
+        """A formula with the document's macros expanded, if it uses any.
+
+        It is left as it is if that costs too much.
+        """
+        if self._is_exhausted or not self._definitions or not (used := self._used(latex)):
             return latex
         needed = sorted(one for name in used for one in self._definitions[name])
         self._definitions_left += _DEFINITIONS_PER_CHARACTER * len(latex)
         self._definitions_left -= sum(len(text) for _, text in needed)
         if self._definitions_left < 0:
-            self.is_exhausted = True
+            self._is_exhausted = self.leaves_macros = True
             return latex
         document = "\n".join([*(text for _, text in needed), f"{_BODY}{latex}\\end{{document}}"])
         files = Files({"formula.tex": document.encode("utf-8", "replace")})
-        expanded = expand(files, "formula.tex", Work(_BUDGET))
-        return expanded.text[expanded.body_start :].replace("\\end{document}", "")
+        work = Work(_BUDGET)
+        expanded = expand(files, "formula.tex", work)
+        text = expanded.text[expanded.body_start :].replace("\\end{document}", "")
+        if expanded.exhausted or not self._allows(work, len(latex), len(text)):
+            self.leaves_macros = True
+            return latex
+        return text
+
+    def _allows(self, work: Work, before: int, after: int) -> bool:
+        """Count the work for a formula, and its length before and after it.
+
+        Returns:
+            Whether the formulas of the document have not cost too much so far.
+        """
+        self._expansions_left += _EXPANSIONS_PER_CHARACTER * before - work.expansions
+        self._output_left += _OUTPUT_PER_CHARACTER * before - after
+        self._pushed_left += _PUSHED_PER_CHARACTER * before - work.pushed
+        self._is_exhausted = min(self._expansions_left, self._output_left, self._pushed_left) < 0
+        return not self._is_exhausted
 
     def _used(self, latex: str) -> set[str]:
         """The defined macros that a formula uses, directly or through others."""

@@ -378,6 +378,13 @@ def test_a_macro_that_runs_away_costs_itself_only() -> None:
     assert len(article.equations) == 1
 
 
+@pytest.mark.parametrize("count", ["9" * 9, "9" * 5_000])
+def test_a_box_has_at_most_nine_arguments(count: str) -> None:
+    """A larger number took gigabytes of memory, and one of 5,000 digits ended the reading."""
+    article = read(r"\[a=b\]", rf"\newtcolorbox{{note}}[{count}]{{title=#1}}")
+    assert [equation.expanded for equation in article.equations] == ["a=b"]
+
+
 def test_chains_of_environments_stop_at_a_budget() -> None:
     """Environments that open two others each would double for ever."""
     chain = "".join(

@@ -30,6 +30,12 @@ def test_a_formula_in_code_between_dollars_is_not_counted() -> None:
     assert account("Let $`x`$ and $`y`$ be.\n\n$$a=b$$\n") == (["a=b"], 1, 0)
 
 
+def test_an_entity_of_very_many_digits_is_text() -> None:
+    """Python refuses to convert so many."""
+    entity = f"&#{'9' * 5_000};"
+    assert account(f"$$a=b$$\n\nText {entity} more.\n\n<p>{entity}</p>\n") == (["a=b"], 1, 0)
+
+
 @pytest.mark.parametrize("part", ["![a $$c=d$$ b](x.png)", "[@doe $$c=d$$]"])
 def test_a_display_in_a_part_that_is_left_out_is_lost(part: str) -> None:
     """Images and citations are no text."""

@@ -42,7 +42,7 @@ def _box(gullet: Gullet, token: str) -> None:
     elif token != r"\newmdenv":
         count = (gullet.optional() or "").strip()
         default = gullet.optional() if count else None
-        slots = newcommand_slots(int(count) if count.isdecimal() else 0, default)
+        slots = newcommand_slots(int(count) if count in set("123456789") else 0, default)
         options = gullet.argument()
     begin = make(name, slots, rf"{steps}\tcbbegin{{{options}}}")
     gullet.environments[name] = (begin, make(name, slots, r"\tcbend "))

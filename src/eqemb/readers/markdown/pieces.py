@@ -1,10 +1,10 @@
 """What was read of a text, kept in order until all of it is known."""
 
-import html
 import re
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
+from eqemb.readers.html.tree import decode_entities
 from eqemb.readers.markdown.maths import unescape_entities
 
 _SCHEME = re.compile(r"[a-z]{0,10}$")
@@ -53,7 +53,7 @@ class Pieces:
     def text(self, text: str) -> None:
         """Add running text."""
         if text:
-            text = html.unescape(text) if "&" in text else text
+            text = decode_entities(text)
             if "{" in text or "}" in text:  # what commands of LaTeX leave
                 text = text.replace("{", "").replace("}", "")
             self.add("text", text)

@@ -4,10 +4,12 @@ import gzip
 import io
 import random
 import struct
+import tarfile
 import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -192,6 +194,21 @@ def test_unsafe_members_of_a_container_are_reported(
     assert skipped(tmp_path) == {f"month.tar!{name}": "unsafe member" for name in UNSAFE}
     assert [one.name for one in discover([tmp_path]) if not one.cause] == ["2301.00001"]
     record_property("cases", len(UNSAFE))
+
+
+@pytest.mark.parametrize("make", [zipped, partial(tar, form=tarfile.PAX_FORMAT)])
+def test_members_with_very_long_paths_are_reported(
+    make: Callable[[dict[str, bytes]], bytes], tmp_path: Path
+) -> None:
+    """A path of a million folders fits into two kilobytes, and took gigabytes to look at."""
+    long = {
+        f"{'a/' * 30_000}m.md": b"$$x$$",
+        f"{'b/' * 101}m.md": b"$$x$$",
+        "c" * 4_094 + ".md": b"$$x$$",
+    }
+    put(tmp_path, {"notes.zip": make({"m.md": b"$$x$$"} | long)})
+    assert skipped(tmp_path) == {f"notes.zip!{name}": "unsafe member" for name in long}
+    assert [one.name for one in discover([tmp_path]) if not one.cause] == ["notes/m"]
 
 
 def mutate(data: bytes, dice: random.Random) -> bytes:

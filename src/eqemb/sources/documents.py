@@ -34,6 +34,7 @@ from eqemb.sources.names import (
     is_paper,
     is_text_name,
     looks_like_paper,
+    path_fault,
     safe_path,
 )
 from eqemb.sources.streams import CHUNK_BYTES, COMPRESSED_BYTES, ENGINES, ByteStream
@@ -140,10 +141,10 @@ def visible_files(members: Iterable[Member]) -> Iterator[tuple[str, Member]]:
 
 
 def unsafe_detail(member: Member) -> str:
-    """Why a member is not read: its path leaves the archive, or it is a link or a device."""
+    """Why a member is not read: its path has a fault, or it is a link or a device."""
     path = safe_path(member.name)
     if path is None:
-        return "its path leaves the archive"
+        return path_fault(member.name)
     is_other = member.kind in {"link", "device"} and not is_hidden(path) and looks_like_paper(path)
     return f"a {member.kind}, not a file" if is_other else ""
 

@@ -32,7 +32,7 @@ BROKEN_MANIFEST, TARS_MISSING = "broken manifest", "tars missing"
 CHECKSUM_DIFFERS = "checksum differs"
 #: A file that eqemb has written: a report, or exported equations, hits, tables or vectors.
 OWN_EXPORT = "written by eqemb"
-#: A member of an archive that is no file, or whose path leaves the archive.
+#: A member of an archive that is no file, or whose path leaves the archive or is too long.
 UNSAFE = "unsafe member"
 #: Why a source is not an article: values of `Found.cause` and of `SourceError.cause` from `load`.
 CAUSES = (

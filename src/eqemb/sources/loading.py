@@ -21,7 +21,14 @@ from eqemb.sources.found import (
     Limits,
     Source,
 )
-from eqemb.sources.names import is_hidden, is_paper, is_text_name, safe_path, strip_suffixes
+from eqemb.sources.names import (
+    is_hidden,
+    is_paper,
+    is_text_name,
+    path_fault,
+    safe_path,
+    strip_suffixes,
+)
 from eqemb.sources.streams import COMPRESSED_BYTES, ByteStream, Meter, stream_from
 
 
@@ -112,8 +119,8 @@ def _take(source: Source, member: Member, meter: Meter) -> None:
     """Keep an archive member if it is TeX; note what is refused."""
     path = safe_path(member.name)
     if path is None:
-        detail = "its path leaves the archive"
-        source.problems.append(Problem("unsafe member", member.name, detail=detail))
+        fault = path_fault(member.name)
+        source.problems.append(Problem("unsafe member", member.name, detail=fault))
         return
     wanted = is_text_name(path)
     if not path or member.kind == "folder" or wanted is False or is_hidden(path):

@@ -41,6 +41,8 @@ _ARCHIVES_TEXT = (
     " nucl-ex nucl-th patt-sol physics plasm-ph q-alg q-bio quant-ph solv-int supr-con"
 )
 _ARCHIVES = _ARCHIVES_TEXT.split()
+#: Longer or deeper paths in archives are refused: looking at every folder above costs the product.
+_MAX_PATH_LENGTH, _MAX_FOLDERS = 4_096, 100
 _MONTH = r"(?:0[1-9]|1[0-2])"
 _START = r"(?:(?<![0-9A-Za-z.])|(?<=arXiv)|(?<=arxiv))"
 _NEW_ID = re.compile(rf"{_START}(\d\d{_MONTH}\.\d{{4,5}})(v\d+)?(?![0-9A-Za-z]|\.\d)")
@@ -160,12 +162,23 @@ def is_accompanying(path: str) -> bool:
 
 
 def safe_path(name: str) -> str | None:
-    """A member's normalised path, '' for the top itself; None if it leaves the archive."""
-    name = name.replace("\\", "/")
-    parts = [part for part in name.split("/") if part not in {"", "."}]
-    if name.startswith("/") or ".." in parts or re.match("[A-Za-z]:", name):
-        return None
-    return "/".join(parts)
+    """A member's normalised path, '' for the top itself; None if it has a fault."""
+    return None if path_fault(name) else "/".join(_path_parts(name))
+
+
+def path_fault(name: str) -> str:
+    """Why a member is not read, by its path; '' if it may be read."""
+    if len(name) > _MAX_PATH_LENGTH:
+        return f"its path has more than {_MAX_PATH_LENGTH:,} characters"
+    parts = _path_parts(name)
+    if len(parts) > _MAX_FOLDERS:
+        return f"its path has more than {_MAX_FOLDERS} folders"
+    is_absolute = name.startswith(("/", "\\")) or re.match("[A-Za-z]:", name)
+    return "its path leaves the archive" if is_absolute or ".." in parts else ""
+
+
+def _path_parts(name: str) -> list[str]:
+    return [part for part in name.replace("\\", "/").split("/") if part not in {"", "."}]
 
 
 def decode_name(raw: bytes) -> str:

@@ -1,6 +1,7 @@
 """Folders that are made to take long: finding papers takes time in proportion to their files."""
 
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -73,16 +74,17 @@ def test_one_paper_of_files_that_include_each_other(
     assert set(found.files) == files.keys()
 
 
-def test_deep_folder_is_walked_or_reported(tmp_path: Path) -> None:
+@pytest.mark.parametrize("length", [9, 11, 199])
+def test_deep_folder_is_walked_or_reported(length: int, tmp_path: Path) -> None:
     """As deep as the system can name it."""
     put(tmp_path, {"a.tex": PAPER})
     here = Path.cwd()
     os.chdir(tmp_path)
     try:
-        for _ in range(450):
-            os.mkdir("d" * 9)  # noqa: PTH102 - the path is too long for the system
-            os.chdir("d" * 9)
+        for _ in range(4_500 // length):
+            os.mkdir("d" * length)  # noqa: PTH102 - the path is too long for the system
+            os.chdir("d" * length)
     finally:
         os.chdir(here)
     causes = [one.cause for one in discover([tmp_path])]
-    assert causes in ([""], ["", "unreadable"])
+    assert causes == ["", "unreadable"] or (causes == [""] and sys.platform != "linux")

@@ -121,7 +121,8 @@ def _entry_kind(entry: "os.DirEntry[str]", top: str) -> str:
             return "file" if entry.is_file() else _no_file(entry.path)
         return SPECIAL if is_special(entry.stat()) else "folder"
     except (OSError, RuntimeError):  # a link to itself
-        return BROKEN_LINK
+        # or a folder whose path is too long for the system: listing it fails with the reason
+        return BROKEN_LINK if entry.is_symlink() else "folder"
 
 
 def _no_file(path: str) -> str:

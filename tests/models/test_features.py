@@ -197,3 +197,22 @@ def test_first_vectors_depend_on_the_seed() -> None:
     one, again, other = (features.initial(seed, 0, 400, 50, 1.0) for seed in (1, 1, 2))
     assert one.tobytes() == again.tobytes() != other.tobytes()
     assert one.std() == pytest.approx(1 / 50, rel=0.05)
+
+
+def test_only_what_occurrences_need_is_pooled() -> None:
+    """The sums are those of pooling every bag, to the last bit."""
+    random = np.random.default_rng(0)
+    sizes = random.integers(0, 5, 12)
+    starts = np.r_[0, np.cumsum(sizes)].astype(np.int64)
+    bags = unit_bags(starts, random.integers(0, 9, starts[-1]).astype(np.int32), 9, "mean")
+    ids = random.integers(0, 8, (6, 2)).astype(np.int32)
+    articles, owners = np.array([9, 11], np.int32), np.array([0, 0, 0, 1, 1, 1])
+    rows = random.standard_normal((9, 4)).astype(np.float32)
+    every, asked = pool_bags(rows, bags), np.array([5, 0, 2, 2])
+    alone = every[ids[asked]].sum(axis=1)
+    of = features.Added(features.Members(bags, ids), asked).of
+    assert np.array_equal(of(rows), alone)
+    members = features.Members(bags, ids, articles, owners)
+    assert np.array_equal(
+        features.Added(members, asked).of(rows), alone + every[articles[owners[asked]]]
+    )

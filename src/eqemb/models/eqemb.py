@@ -268,11 +268,11 @@ class EqEmb(BernoulliEmbeddings):
             return lambda: None
         split, part = job.split, job.split.of(VALIDATION)
         around = contexts(job.corpus, split, self.window - 1)[part]
-        occurrences = split.occurrences[part]
+        added = features.Added(members, split.occurrences[part])
 
         def validate() -> float:
             context = context_sum(words.alpha, around)
-            context += features.added(job.run.arrays[name], members, occurrences)
+            context += added.of(job.run.arrays[name])
             scored = likelihood.score(words.rho, split.words[part], split.negatives[part], context)
             return self._mean(scored)
 
@@ -304,4 +304,4 @@ class EqEmb(BernoulliEmbeddings):
 
     def _near_vectors(self, corpus: Corpus, split: Split) -> Floats:
         members = self._members(corpus, self._fitted().config["seed"])
-        return features.added(self._rows_learned(), members, split.occurrences)
+        return features.Added(members, split.occurrences).of(self._rows_learned())

@@ -50,13 +50,28 @@ def offsets(vectors: Floats, near: Near, span: tuple[int, int]) -> Offsets:
     return Offsets(near.positions[first:last], which @ vectors)
 
 
-def added(rows: Floats, members: Members, occurrences: Pointers) -> Floats:
-    """What occurrences of equations add to the context of a word; [H, K]."""
-    vectors = pool_bags(rows, members.bags)
-    total: Floats = vectors[members.ids[occurrences]].sum(axis=1)
-    if members.articles is not None and members.owners is not None:
-        total = total + vectors[members.articles[members.owners[occurrences]]]
-    return total
+class Added:
+    """What some occurrences of equations add to the context of a word, given any rows.
+
+    Only their bags are pooled: there are far fewer of them than in the corpus.
+    """
+
+    def __init__(self, members: Members, occurrences: Pointers) -> None:
+        ids = members.ids[occurrences]
+        if members.articles is not None and members.owners is not None:
+            ids = np.c_[ids, members.articles[members.owners[occurrences]]]
+        used, self._ids = np.unique(ids, return_inverse=True)
+        self._ids = self._ids.reshape(ids.shape)
+        self._equations = members.ids.shape[1]
+        self._bags, self._rows = members.bags.take(used)
+
+    def of(self, rows: Floats) -> Floats:
+        """The sum of the bags of each occurrence; [H, K]."""
+        vectors = pool_bags(rows[self._rows], self._bags)
+        total: Floats = vectors[self._ids[:, : self._equations]].sum(axis=1)
+        for column in self._ids[:, self._equations :].T:
+            total = total + vectors[column]
+        return total
 
 
 def _reach(stream: TrainingStream, window: int) -> tuple[Pointers, NDArray[np.bool_]]:

@@ -31,6 +31,14 @@ class Bags(NamedTuple):
     scale: Floats  # [ids]
     rows: int  # of the matrix
 
+    def take(self, wanted: Ids) -> "tuple[Bags, Ids]":
+        """Some of the bags, over a matrix of the rows that they need; and which rows these are."""
+        sizes = np.diff(self.starts)[wanted]
+        starts = np.cumsum(np.r_[0, sizes]).astype(np.int64)
+        entries = np.arange(starts[-1]) + np.repeat(self.starts[wanted] - starts[:-1], sizes)
+        rows, ids = np.unique(self.ids[entries], return_inverse=True)
+        return Bags(starts, ids.astype(np.int32), self.scale[wanted], len(rows)), rows
+
 
 def unit_bags(starts: Pointers, ids: Ids, rows: int, pooling: str) -> Bags:
     """Equations as bags of units."""

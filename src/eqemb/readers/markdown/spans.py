@@ -42,7 +42,7 @@ _MATH_CODE = re.compile(r"\$(`+)([^`]+)\1\$")
 _EQUATION_CITATION = re.compile(r"@\{?((?:eq|Eq)[-:][^\s{}]+)")
 _ROLE_TEXT = re.compile(r"(.*?)(?<!\s)\s*+<([^<>]*)>\s*$", re.DOTALL)
 _DISPLAY_LABEL = re.compile(
-    r"[ \t]*+(?:\(([\w:.\-]+)\)(?=[ \t]*(?:\n|$))|\{\s*#([\w:.\-]+)[^{}\n]*\}"
+    r"[ \t]*+(?:\(([\w:.\-]+)\)(?=[ \t]*(?:\n|$))|\{\s*+#([\w:.\-]++)[^{}\n]*+\}"
     r"|\n?[ \t]*:eqlabel:`([^`\n]*)`|\n[ \t]*\^([\w-]+)[ \t]*(?=\n|$))"
 )
 _BOOKDOWN_LABEL = re.compile(r"\(\\#(eq:[^()\s]*)\)")

@@ -10,7 +10,7 @@ import pytest
 from eqemb.errors import UsageError
 from eqemb.facade.library import Library
 from eqemb.facade.parts import LocalParts, PartsLibrary
-from eqemb.search.facets import Facets
+from eqemb.search.facets import Facets, shown_facets
 from eqemb.search.match_kinds import CountedMatches, Matches
 from eqemb.search.merged_candidates import MergedCandidates, joined
 from eqemb.search.parts import PartAnswer, PartQuestion
@@ -145,16 +145,30 @@ def test_an_error_is_that_of_one_process(one: Library, many: PartsLibrary) -> No
         assert found == outcome(one.search, asked)
 
 
-@pytest.mark.parametrize("asked", ["ir/cosine#1", "cosine similarity", "cross entropy loss"])
+@pytest.mark.parametrize(
+    "asked", ["ir/cosine#1", "cosine similarity", "cross entropy loss", "probability", "error"]
+)
 def test_facets_are_those_of_one_process(one: Library, many: PartsLibrary, asked: str) -> None:
-    """But for sections, which each part counts for itself; a named equation is counted."""
+    """Also sections whose titles are rare in each part; a named equation is counted."""
     found, expected = many.search(asked).matches, one.search(asked).matches
     assert isinstance(found, CountedMatches)
     assert isinstance(expected, Matches)
     facets = Facets(one.records, one.engine.segments).count(expected)
-    for name in ("collection", "year", "kind"):
-        assert found.facets[name] == facets[name]
+    assert len(facets["section"]) > 1
+    assert shown_facets(found.counts) == facets
     assert found.is_complete
+
+
+def test_a_part_counts_its_most_frequent_titles(
+    many: PartsLibrary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No more than that, so that its answer stays small."""
+    every = many.search("probability").matches
+    monkeypatch.setattr("eqemb.search.parts.MAX_TITLES", 1)
+    some = many.search("probability").matches
+    assert isinstance(every, CountedMatches)
+    assert isinstance(some, CountedMatches)
+    assert 0 < len(some.counts["section"]) <= 3 < len(every.counts["section"])
 
 
 def test_no_match_of_a_kind_is_no_filter_that_none_passes(one: Library, many: PartsLibrary) -> None:

@@ -4,11 +4,14 @@ Counts are exact over all equations that match (`Matches`), with every occurrenc
 counted; in a large library those are the matches among the candidates. For words, each is the
 number that remains if its value is added to the filters; for an equation, filters change which
 equations it is compared with, and so the number a little.
+
+The parts of a library count all values, and each section title by itself (`count_all`). Which
+values are shown is decided once their counts are added up (`add_counts`, `shown_facets`).
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Iterable, Mapping
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -27,8 +30,11 @@ MAX_VALUES, _MAX_TITLES = 8, 10
 FACETS = ("collection", "year", "section", "kind")
 #: A longer title is not a value: it is that of one paper.
 _MAX_TITLE_WORDS = 4
+#: Titles whose stems are remembered.
+_MAX_STEMMED = 1 << 16
 
 Numbers = NDArray[np.int64]
+Counts = Mapping[str, Mapping[str, int]]
 
 
 class FacetValue(NamedTuple):
@@ -38,40 +44,31 @@ class FacetValue(NamedTuple):
     equations: int
 
 
-class SectionTitle(NamedTuple):
-    """The title of a section in plain words, and the stems of the words."""
-
-    text: str
-    stems: frozenset[str]
-
-
 class Facets:
     """Counts matches of an index; what it reads of the records is read once."""
 
     def __init__(self, records: LibraryRecords, segments: IndexSegments) -> None:
         self._records, self._segments = records, segments
-        self._titles: dict[SectionTitle, int] = {}  # those that were asked for
+        self._titles: dict[str, int] = {}  # those that were asked for
 
-    def count(self, found: Matches, most: int | None = MAX_VALUES) -> dict[str, list[FacetValue]]:
-        """Return the values of each facet, the most frequent first; years, the latest first.
+    def count(self, found: Matches) -> dict[str, list[FacetValue]]:
+        """Return the values of each facet, the most frequent first; years, the latest first."""
+        return shown_facets(self.count_all(found))
 
-        `most` is how many values are returned; None for all that were counted.
-        """
+    def count_all(self, found: Matches) -> Counts:
+        """Return the counts of all values of each facet, and of each section title by itself."""
         kinds = {kind: int(mask.sum()) for kind, mask in found.kinds.items()}
-        return self.count_rows(found.rows, kinds, most)
+        return self.count_rows(found.rows, kinds)
 
-    def count_rows(
-        self, rows: Numbers, kinds: Mapping[str, int], most: int | None = MAX_VALUES
-    ) -> dict[str, list[FacetValue]]:
-        """Return the facets of equations, given how many are matches of each kind."""
+    def count_rows(self, rows: Numbers, kinds: Mapping[str, int]) -> Counts:
+        """Return all counts of equations, given how many are matches of each kind."""
         articles = self._segments.articles[rows]
-        counts: dict[str, Mapping[str, int]] = {
+        return {
             "collection": self._by_article(articles, self._collections),
             "year": self._by_article(articles, self._years),
-            "section": self._sections(rows),
+            "section": self._by_title(rows),
             "kind": kinds,
         }
-        return _shown(counts, most)
 
     def _by_article(self, articles: Numbers, of: dict[int, str]) -> Counter[str]:
         counts: Counter[str] = Counter()
@@ -114,54 +111,58 @@ class Facets:
             segment, own = self._segments.of_equation(row)
             article, ordinal = segment.equations[own, :2].tolist()
             words = read_tokens(segment.records.section(article, ordinal))[0]  # as in the index
-            title = SectionTitle(" ".join(words).lower(), frozenset(map(stem, words)))
+            title = " ".join(words).lower()
             self._title_of[section] = self._titles.setdefault(title, len(self._titles))
 
-    def _sections(self, rows: Numbers) -> dict[str, int]:
-        """Count sections as the filter does: those whose title has all words of a title."""
+    def _by_title(self, rows: Numbers) -> dict[str, int]:
+        """Count equations by the title of their section."""
         of_rows = self._section_of[rows]
         sections, first = np.unique(of_rows, return_index=True)
         is_new = self._title_of[sections] < 0
         self._read_titles(sections[is_new], rows[first[is_new]])
         numbers = np.bincount(self._title_of[of_rows], minlength=len(self._titles))
         titles = list(self._titles)
-        found = [(titles[at], int(numbers[at])) for at in np.flatnonzero(numbers).tolist()]
-        usable = [each for each in found if 0 < len(each[0].stems) <= _MAX_TITLE_WORDS]
-        chosen: dict[frozenset[str], str] = {}  # "experiments", not "experiment" as well
-        for title, _ in sorted(usable, key=lambda item: (-item[1], item[0].text)):
-            if len(chosen) == _MAX_TITLES:
-                break
-            chosen.setdefault(title.stems, title.text)
-        return {
-            text: sum(number for other, number in found if stems <= other.stems)
-            for stems, text in chosen.items()
-        }
+        return {titles[at]: int(numbers[at]) for at in np.flatnonzero(numbers).tolist()}
 
 
-def merge_facets(
-    parts: Iterable[Mapping[str, Sequence[tuple[str, int]]]],
-) -> dict[str, list[FacetValue]]:
-    """Return the facets of several parts of a library as one.
-
-    A section title that is rare in a part may not be counted there.
-    """
+def add_counts(parts: Iterable[Counts]) -> Counts:
+    """Return the counts of several parts of a library as one."""
     counts: dict[str, Counter[str]] = {name: Counter() for name in FACETS}
     for part in parts:
         for name, values in part.items():
-            for value, number in values:
-                counts[name][value] += number
-    return _shown(counts, MAX_VALUES)
+            counts[name].update(values)
+    return counts
 
 
-def _shown(
-    counts: Mapping[str, Mapping[str, int]], most: int | None
-) -> dict[str, list[FacetValue]]:
+def shown_facets(counts: Counts) -> dict[str, list[FacetValue]]:
+    """Return the values of each facet, the most frequent first; years, the latest first."""
+    shown = {**counts, "section": _sections(counts["section"])}
     made = {
         name: [FacetValue(value, n) for value, n in _ordered(values.items()) if n]
-        for name, values in counts.items()
+        for name, values in shown.items()
     }
     made["year"].sort(key=lambda each: each.value, reverse=True)
-    return {name: values[:most] for name, values in made.items()}
+    return {name: values[:MAX_VALUES] for name, values in made.items()}
+
+
+def _sections(titles: Mapping[str, int]) -> dict[str, int]:
+    """Count sections as the filter does: those whose title has all words of a title."""
+    found = [(title, _stems(title), number) for title, number in titles.items()]
+    usable = [each for each in found if 0 < len(each[1]) <= _MAX_TITLE_WORDS]
+    chosen: dict[frozenset[str], str] = {}  # "experiments", not "experiment" as well
+    for title, stems, _ in sorted(usable, key=lambda item: (-item[2], item[0])):
+        if len(chosen) == _MAX_TITLES:
+            break
+        chosen.setdefault(stems, title)
+    return {
+        title: sum(number for _, other, number in found if stems <= other)
+        for stems, title in chosen.items()
+    }
+
+
+@lru_cache(maxsize=_MAX_STEMMED)
+def _stems(title: str) -> frozenset[str]:
+    return frozenset(map(stem, title.split()))
 
 
 def _ordered(counts: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:

@@ -1,6 +1,6 @@
 """Which equations match a query, and how: all words or some, words or formula, equal or similar."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -51,8 +51,8 @@ class CountedMatches:
     """How many equations match a query, counted where they are: in the parts of a library."""
 
     equations: int
-    facets: Mapping[str, Sequence[tuple[str, int]]]
-    """The values of each facet, and how many of the equations have each."""
+    counts: Mapping[str, Mapping[str, int]]
+    """How many of the equations have each value of each facet; see `Facets.count_all`."""
     is_complete: bool = True
     """Whether these are all; see `Matches`."""
 

@@ -15,7 +15,7 @@ from eqemb.formula.pattern import is_pattern, read_pattern
 from eqemb.index.postings import Array, top_k
 from eqemb.search.combination import apply_weights, lower_worked_numbers, word_weights
 from eqemb.search.engine import Search
-from eqemb.search.facets import merge_facets
+from eqemb.search.facets import add_counts
 from eqemb.search.match_kinds import CountedMatches, raise_equal
 from eqemb.search.parts import PartCandidates
 from eqemb.search.query import WordQuery
@@ -85,7 +85,7 @@ class MergedCandidates:
         counted += [] if more is None else [more]
         return CountedMatches(
             sum(map(len, counted)),
-            merge_facets(each.facets for each in counted),
+            add_counts(each.counts for each in counted),
             all(each.is_complete for each in counted),
         )
 

@@ -31,7 +31,7 @@ from eqemb.search.combination import (
     is_telling,
 )
 from eqemb.search.engine import ONE_SYMBOL, Search
-from eqemb.search.facets import Facets, merge_facets
+from eqemb.search.facets import Facets, add_counts
 from eqemb.search.match_kinds import SAME_EQUATION, CountedMatches, Matches, word_kinds
 from eqemb.search.merged_candidates import (
     EquationMerge,
@@ -321,14 +321,14 @@ class MergedSearch(Search):
         return hits, merged.matches(self._count(merged, weighed.more_matches)), notes
 
     def _count(self, merged: MergedCandidates, more: Mask | None) -> CountedMatches | None:
-        """Return the facets of candidates for words."""
+        """Return the counts of candidates for words."""
         if more is None or not more.any():
             return None
         kinds = {
             kind: int(mask[more].sum()) for kind, mask in word_kinds(merged.covered, None).items()
         }
-        facets = self._facets.count_rows(np.sort(merged.rows[more]), kinds, most=None)
-        return CountedMatches(int(more.sum()), facets)
+        counts = self._facets.count_rows(np.sort(merged.rows[more]), kinds)
+        return CountedMatches(int(more.sum()), counts)
 
     def _with_row(
         self, found: Matches | CountedMatches | None, row: int
@@ -336,9 +336,9 @@ class MergedSearch(Search):
         """Return matches with one more equation, which the parts left out."""
         if not isinstance(found, CountedMatches):
             return super()._with_row(found, row)
-        facets = self._facets.count_rows(np.array([row]), {SAME_EQUATION: 1}, most=None)
-        merged = merge_facets([found.facets, facets])
-        return replace(found, equations=found.equations + 1, facets=merged)
+        counts = self._facets.count_rows(np.array([row]), {SAME_EQUATION: 1})
+        merged = add_counts([found.counts, counts])
+        return replace(found, equations=found.equations + 1, counts=merged)
 
     @cached_property
     def _facets(self) -> Facets:

@@ -7,6 +7,7 @@ depends on the candidates of several parts is left to it: agreement, families, t
 equation. A part that is large for itself scores a `selection` of its equations.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -57,6 +58,9 @@ from eqemb.search.strength import (
 )
 from eqemb.search.typed_equation import EquationQuery
 from eqemb.search.voting import POOL_SIZE, WEIGHT
+
+#: Section titles of matches whose counts a part sends: the most frequent.
+MAX_TITLES = 10_000
 
 Scores = NDArray[np.float32]
 Mask = NDArray[np.bool_]
@@ -449,7 +453,9 @@ class PartSearch(Search):
         found = matching_rows(weighted, allowed, strengths, kinds, scope)
         if found is None:
             return None
-        return CountedMatches(len(found), self._facets.count(found, most=None), found.is_complete)
+        counts = dict(self._facets.count_all(found))
+        counts["section"] = dict(Counter(counts["section"]).most_common(MAX_TITLES))
+        return CountedMatches(len(found), counts, found.is_complete)
 
 
 def _total(weighted: Mapping[str, Scores], scope: Scope) -> Scores:

@@ -24,7 +24,7 @@ from eqemb.formula.html import page_mathml
 from eqemb.formula.running_text import printed_text
 from eqemb.index.renderings import RenderingIndex
 from eqemb.search.citations import Citation
-from eqemb.search.facets import Facets, merge_facets
+from eqemb.search.facets import Facets, shown_facets
 from eqemb.search.match_kinds import CountedMatches
 from eqemb.search.names import check_collection
 from eqemb.search.query import Ranking, parse_query
@@ -133,7 +133,7 @@ class Service:
         if answer.matches is None:
             return None
         if isinstance(answer.matches, CountedMatches):
-            facets = merge_facets([answer.matches.facets])
+            facets = shown_facets(answer.matches.counts)
         else:
             facets = self._facets.count(answer.matches)
         return {

@@ -138,11 +138,28 @@ def test_descriptions_are_those_of_one_process(
 
 
 def test_an_error_is_that_of_one_process(one: Library, many: PartsLibrary) -> None:
-    """Also where each part refuses for itself."""
-    for asked in ({"words": "-loss"}, {"words": "loss", "year": 1905}, {"words": "x", "has": "{}"}):
+    """Also where each part refuses for itself, and where no part is asked."""
+    wrong: list[dict[str, Any]] = [
+        {"words": "-loss"},
+        {"words": "loss", "year": 1905},
+        {"words": "x", "has": "{}"},
+        {"words": "the of", "year": 1990},
+        {"words": "-loss", "year": 1990},
+        {"words": "ir/cosine#99", "section": "..."},
+        {"words": "x = y", "by": "colour", "year": 1990},
+        {"words": "$x$", "by": "colour"},
+    ]
+    for asked in wrong:
         found = outcome(many.search, asked)
         assert isinstance(found, str)
         assert found == outcome(one.search, asked)
+
+
+def test_words_that_are_too_common_are_no_error(one: Library, many: PartsLibrary) -> None:
+    """Even if no equation passes the filters: a note says so."""
+    asked: dict[str, Any] = {"words": "the of", "article": "ir/cosine", "section": "zebra"}
+    assert len(one.search(**asked).notes) == 2
+    assert many.search(**asked).notes == one.search(**asked).notes
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ ordering the candidates of all parts, agreement, families, and reading the hits.
 not answer is left out, and the answer says so.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -32,6 +33,7 @@ from eqemb.search.combination import (
 )
 from eqemb.search.engine import ONE_SYMBOL, Search
 from eqemb.search.facets import Facets, add_counts
+from eqemb.search.filtering import filter_notes
 from eqemb.search.match_kinds import SAME_EQUATION, CountedMatches, Matches, word_kinds
 from eqemb.search.merged_candidates import (
     EquationMerge,
@@ -182,7 +184,17 @@ class MergedSearch(Search):
         encoder: EncoderIndex | None = None,
     ) -> Answer:
         """Find equations for words, phrases and formulas, as `Search` does."""
-        check_ranking(by)
+        with self._filters_first(filters):
+            return self._search_words(query, k, by, filters, encoder)
+
+    def _search_words(
+        self,
+        query: str,
+        k: int,
+        by: str,
+        filters: Filters | None,
+        encoder: EncoderIndex | None,
+    ) -> Answer:
         if encoder is not None or by in _OWN_RANKINGS or self.find_named(query):
             return super().search_words(query, k, by=by, filters=filters, encoder=encoder)
         question = self.read_query(query)
@@ -197,8 +209,10 @@ class MergedSearch(Search):
         notes = [*question.notes]
         words = [word for word in question.words if word not in unknown]
         if words and not question.formulas and not any(map(is_telling, words)):
+            notes += filter_notes(self.allowed(filters))
             notes.append(f"too common to tell equations apart: {', '.join(words)}")
             return Answer([], unknown, near, notes, question.words, question)
+        check_ranking(by)
         known = _known_share(self.text, owners, len(unknown))
         merge = WordMerge(self, question, by, known)
         similar, more = self._similar_to_formulas(question, by, filters)
@@ -251,6 +265,12 @@ class MergedSearch(Search):
         filters: Filters | None = None,
     ) -> Answer:
         """Find equations similar to a parsed equation, as `Search` does."""
+        with self._filters_first(filters):
+            return self._search_equation(query, k, by, filters)
+
+    def _search_equation(
+        self, query: EquationQuery, k: int, by: str, filters: Filters | None
+    ) -> Answer:
         check_ranking(by)
         if query.encoder is not None or query.meanings or by in _OWN_RANKINGS:
             return super().search_equation(query, k, by=by, filters=filters)
@@ -284,6 +304,18 @@ class MergedSearch(Search):
 
     def _has_vector(self, shape: Layout) -> bool:
         return self.vectors is None or bool(self.vectors.equation_vector(shape).any())
+
+    @contextmanager
+    def _filters_first(self, filters: Filters | None) -> Iterator[None]:
+        """Refuse wrong filters before anything else that is wrong, as `Search` does.
+
+        The parts check the filters of a question that is asked.
+        """
+        try:
+            yield
+        except UsageError:
+            self.allowed(filters)
+            raise
 
     # ------------------------------------------------------------ merging
 

@@ -9,9 +9,10 @@ import pytest
 
 from eqemb.facade.build import build_library
 from eqemb.facade.library import Library
+from eqemb.facade.parts import LocalParts, PartsLibrary
 from eqemb.index import structure
 from eqemb.library import segments as library_segments
-from eqemb.search import selection
+from eqemb.search import engine, selection
 from eqemb.search.query import Filters
 from eqemb.search.results import Answer
 
@@ -104,6 +105,66 @@ def test_filters_are_exact(library: Library, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(library.engine.segments, "is_large", True)
     monkeypatch.setattr(selection, "WORD_CANDIDATES", 40)
     assert shown(library.engine.search_words("posterior sampling", 5, filters=filters)) == wanted
+
+
+@pytest.fixture(scope="module")
+def slopes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
+    """Return a library of 90 papers, most of which have both words and the same equation."""
+    folder = tmp_path_factory.mktemp("slopes")
+    for number in range(90):
+        said = "The gentle slope" if number % 3 else "The slope"
+        said = said if number % 7 else "Roofs"
+        shown = FORMULAS[0] if number % 4 else f"{FORMULAS[0]} + r_{{{number}}}"
+        shown = shown if number % 5 else rf"\sqrt{{h_{{{number}}}}}"
+        text = rf"{said} of {'long ' * (number % 7)} curves is \[ {shown} \] today."
+        (folder / f"{number}.tex").write_text(
+            rf"\documentclass{{article}}\begin{{document}}{text}\end{{document}}"
+        )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(library_segments, "SEGMENT_DOCUMENTS", 30)
+        build_library([folder], folder.with_name("slopes-library"), model=False, jobs=1)
+    with Library.open(folder.with_name("slopes-library")) as found:
+        yield found
+
+
+def take_few(patch: pytest.MonkeyPatch) -> None:
+    """Take fewer candidates than there are equations of each kind, few with vectors."""
+    for name in ("FEW_ALLOWED", "WORD_CANDIDATES", "DEFINED_CANDIDATES", "VOTING_CANDIDATES"):
+        patch.setattr(selection, name, 20)
+    patch.setattr(selection, "EQUATIONS_OF_TYPE", 1)
+    for module in (selection, engine):
+        patch.setattr(module, "MOST_READ", 3)
+
+
+KINDS = [
+    ("gentle slope", "all words"),
+    ("gentle slope", "some words"),
+    (f"slope ${FORMULAS[0]}$", "words and formula"),
+    (f"slope ${FORMULAS[0]}$", "words only"),
+    (f"slope ${FORMULAS[0]}$", "formula only"),
+    (f"${FORMULAS[0]}$", "same equation"),
+    (f"${FORMULAS[0]}$", "similar equation"),
+]
+
+
+@pytest.mark.parametrize(("query", "kind"), KINDS)
+def test_candidates_are_of_the_kind_that_is_wanted(
+    slopes: Library, query: str, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the best candidates are of another kind; in one process and in parts."""
+    by = "all" if "$" in query else "words"  # so that no candidates vote
+    asked: dict[str, Any] = {"k": 3, "by": by, "filters": Filters(kind=kind)}
+    wanted = shown(slopes.engine.search_words(query, **asked))
+    assert wanted
+    take_few(monkeypatch)
+    monkeypatch.setattr(slopes.engine.segments, "is_large", True)
+    assert shown(slopes.engine.search_words(query, **asked)) == wanted
+    parts = LocalParts(slopes, 2)
+    for part in parts.parts:
+        monkeypatch.setattr(part.part_engine.segments, "is_large", True)
+    with PartsLibrary.open_with(slopes.folder, parts) as library:
+        assert shown(library.engine.search_words(query, **asked)) == wanted
+    parts.close()
 
 
 def test_filters_find_every_equation_of_a_type(

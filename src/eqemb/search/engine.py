@@ -115,7 +115,8 @@ class Search(Scoring):
             notes += [index.note] if index.note else []
             return Answer(hits, unknown, near, notes, question.words, question)
         depth = MOST_READ if encoder is None else None  # its part of the score comes later
-        scored = self.score_words(question, allowed, wanted, notes, terms, depth=depth)
+        kind = None if filters is None else filters.kind
+        scored = self.score_words(question, allowed, wanted, notes, terms, depth=depth, kind=kind)
         if by == "paper":
             notes += self.paper.notes(self.types[allowed], question.words)
         covered = self.text.coverage(terms, scored.scope)
@@ -243,7 +244,8 @@ class Search(Scoring):
             and not self.vectors.equation_vector(query.layout).any()
         ):
             raise UsageError(NO_VECTOR)
-        scored = self.score_equation(query, allowed, wanted, count, depth=MOST_READ)
+        kind = None if filters is None else filters.kind
+        scored = self.score_equation(query, allowed, wanted, count, depth=MOST_READ, kind=kind)
         scope = scored.scope
         if query.equation is not None:
             allowed[self.row(query.equation)] = False

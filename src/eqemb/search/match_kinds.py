@@ -119,6 +119,13 @@ def limit_kind(allowed: Mask, kinds: Kinds, kind: str | None) -> None:
         allowed &= kinds.get(kind, np.zeros_like(allowed))
 
 
+def of_kind(allowed: Mask, kinds: Kinds, kind: str) -> Mask:
+    """Return a mask with only one kind of matches."""
+    made = allowed.copy()
+    limit_kind(made, kinds, kind)
+    return made
+
+
 def with_row(found: Matches, row: int) -> Matches:
     """Return matches with one more equation, which is equal to the query."""
     if row in found.rows:

@@ -259,7 +259,8 @@ class PartSearch(Search):
         notes: list[str] = []
         terms = self.text.terms(question.words)
         depth = max(asked.count, MOST_READ)
-        scored = self.score_words(question, allowed, wanted, notes, terms, depth=depth)
+        kind = None if asked.filters is None else asked.filters.kind
+        scored = self.score_words(question, allowed, wanted, notes, terms, depth=depth, kind=kind)
         has_allowed = bool(allowed.any())
         scope, parts, _ = scored
         allowed = scope.take(allowed)
@@ -349,7 +350,9 @@ class PartSearch(Search):
             return replace(found, has_allowed=bool(allowed.any()))
         wanted = wanted_parts(by, EQUATION_PARTS, has_model=self.vectors is not None)
         depth = max(asked.count, MOST_READ)
-        scored = self.score_equation(EquationQuery(shape, None), allowed, wanted, depth=depth)
+        kind = None if asked.filters is None else asked.filters.kind
+        query = EquationQuery(shape, None)
+        scored = self.score_equation(query, allowed, wanted, depth=depth, kind=kind)
         scope, parts, _ = scored
         own = -1 if asked.own_row is None else asked.own_row - self._first_row
         if 0 <= own < len(allowed):

@@ -45,6 +45,7 @@ from eqemb.search.combination import (
 from eqemb.search.defined import DefinedEquations, defined_equations, shared_meanings
 from eqemb.search.filtering import allowed_equations
 from eqemb.search.hits import HitReader
+from eqemb.search.match_kinds import equation_kinds, of_kind, word_kinds
 from eqemb.search.paper import NO_MODEL, PaperRanking
 from eqemb.search.query import Filters, WordQuery
 from eqemb.search.selection import CandidateSelection, promising
@@ -157,7 +158,7 @@ class Scoring:
         """Return the scores of every equation by each wanted part, from 0 to 1."""
         return self.score_words(question, allowed, wanted, notes, terms, self.every).parts
 
-    def score_words(
+    def score_words(  # noqa: PLR0913
         self,
         question: WordQuery,
         allowed: Mask,
@@ -168,6 +169,7 @@ class Scoring:
         *,
         also: Sequence[int] = (),
         depth: int | None = None,
+        kind: str | None = None,
     ) -> Scored:
         """Score equations by each wanted part.
 
@@ -180,6 +182,7 @@ class Scoring:
             scope: The equations; by default all, and in a large library the candidates.
             also: Rows that are among the candidates in any case.
             depth: How many of the best candidates have scores by vectors, too; by default all.
+            kind: The kind of match that candidates are of, by default any.
         """
         terms = terms if terms is not None else self.text.terms(question.words)
         defined = None
@@ -193,6 +196,12 @@ class Scoring:
                 notes += [one.note for one in alike.values() if one.note]
                 notes += [note for each in shapes.values() for note in typed_notes(each, None)]
         if scope is None:
+            if kind is not None and self.segments.is_large:
+                covered, structure = self.text.coverage(terms), None
+                if alike:
+                    structure = self._formula_scores(question, alike, self.every)
+                kinds = word_kinds(covered, structure, bool(question.words))
+                allowed = of_kind(allowed, kinds, kind)
             only = self._only(allowed)
             rows = self._selection.rows(terms, alike.values(), defined, only)
             if self.vectors is not None and "meaning" in wanted:
@@ -228,11 +237,18 @@ class Scoring:
         if defined is not None:
             parts["definitions"] = best_fits(*defined, scope)
         if alike:
-            scores = {latex: self.by_equation(one, scope) for latex, one in alike.items()}
-            parts["structure"] = np.mean([scores[each] for each in question.formulas], axis=0)
+            parts["structure"] = self._formula_scores(question, alike, scope)
         if "paper" in wanted:
             parts["paper"] = self.paper.equations_for(question.words)[scope.take(self.types)]
         return parts
+
+    def _formula_scores(
+        self, question: WordQuery, alike: Mapping[str, StructureMatches], scope: Scope
+    ) -> Scores:
+        """Return the likeness to the formulas of a query."""
+        scores = {latex: self.by_equation(one, scope) for latex, one in alike.items()}
+        mean: Scores = np.mean([scores[each] for each in question.formulas], axis=0)
+        return mean
 
     def _lowered(self, parts: Mapping[str, Scores], scope: Scope) -> Mapping[str, Scores]:
         return lower_worked_numbers(parts, scope.take(self.segments.states_numbers))
@@ -326,6 +342,7 @@ class Scoring:
         *,
         also: Sequence[int] = (),
         depth: int | None = None,
+        kind: str | None = None,
     ) -> Scored:
         """Score equations by each wanted part, as `score_words` does."""
         found = None
@@ -340,6 +357,8 @@ class Scoring:
         if scope is None:
             most = sorted(terms, key=lambda term: -term.weight)[:TOPIC_CANDIDATES]
             alike = [] if found is None else [found]
+            if kind is not None and self.segments.is_large:
+                allowed = of_kind(allowed, equation_kinds(same, equal, len(allowed)), kind)
             only = self._only(allowed)
             rows = self._selection.rows(most, alike, None, only)
             if vector is not None and (types := self._type_vectors) is not None:

@@ -38,31 +38,13 @@ from eqemb.formula.likeness import (
     likeness,
     outline,
 )
-from eqemb.formula.pattern import (
-    OutOfStepsError,
-    Pattern,
-    is_pattern,
-    is_wildcard,
-    read_pattern,
-)
+from eqemb.formula.pattern import OutOfStepsError, Pattern, is_pattern, is_wildcard, read_pattern
 from eqemb.formula.shapes import form, key, shapes
 from eqemb.index import families
 from eqemb.index.alignment import AlignmentIndex
 from eqemb.index.normal_view import NormalQuery, open_normal_view, read_query
-from eqemb.index.overlap import (
-    Features,
-    rarity,
-    total_sizes,
-    unit_overlap,
-    units_of_types,
-)
-from eqemb.index.postings import (
-    Array,
-    KeyedPostings,
-    Keys,
-    hash_texts,
-    in_every,
-)
+from eqemb.index.overlap import Features, rarity, total_sizes, unit_overlap, units_of_types
+from eqemb.index.postings import Array, KeyedPostings, Keys, hash_texts, in_every
 from eqemb.index.segments import IndexSegment, IndexSegments
 from eqemb.index.shared_pairs import shared_pairs
 from eqemb.storage.mapped import will_read_all

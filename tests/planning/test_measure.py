@@ -6,7 +6,7 @@ import pytest
 
 from eqemb.errors import UsageError
 from eqemb.planning.estimate import INDEX_DRIVERS, make_plan
-from eqemb.planning.measure import measure, measure_pairs, sample_papers
+from eqemb.planning.measure import measure, measure_pairs, measure_size, sample_papers
 from eqemb.planning.measurements import Measurements
 from eqemb.planning.plan import Assumptions
 from plan_measurements_by_hand import size
@@ -45,6 +45,17 @@ def test_stages_are_measured(papers: Path, tmp_path: Path) -> None:
     found.save(tmp_path / "m.json")
     plan = make_plan(Assumptions(1_000_000), Measurements.load(tmp_path / "m.json"))
     assert plan.hours(1) > 0
+
+
+def test_training_is_measured(papers: Path, tmp_path: Path) -> None:
+    """The library can be opened and asked after training."""
+    pytest.importorskip("numba")
+    chosen, root = sample_papers([papers], 8)
+    found = measure_size(chosen, root, tmp_path / "work", jobs=1)
+    assert found.cpu_seconds["train"] > 0
+    assert found.cpu_seconds["vectors"] > 0
+    assert "vectors" in found.bytes
+    assert found.ask["equation_seconds"] > 0
 
 
 def test_a_sample_is_the_same_each_time(papers: Path) -> None:

@@ -148,6 +148,7 @@ def measure_size(
     if train and _can_train():
         say("training")
         trained = in_process(_train, str(library), jobs)
+        seal_again(library)
         cpu |= trained["cpu"]
         peaks["train"] = trained["peak"]
         sizes["vectors"] = trained["bytes"]

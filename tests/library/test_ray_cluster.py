@@ -11,6 +11,7 @@ import socket
 from collections.abc import Callable, Iterator
 from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -255,8 +256,14 @@ class AnyTask:
         return "handle"
 
 
+class RayError(Exception):
+    """What the errors of Ray have in common."""
+
+
 class SilentRay:
     """Ray that does not connect or start."""
+
+    exceptions = SimpleNamespace(RayError=RayError)
 
     def __init__(self, *errors: Exception) -> None:
         self.errors = list(errors)
@@ -295,6 +302,16 @@ def test_cluster_of_this_machine_that_refuses_is_not_replaced(
     assert said.startswith("cannot connect to the Ray cluster of this machine (Failed to connect")
     assert said.endswith("or check address and token")
     assert connect_error(refused, OSError("no room")).startswith("Ray does not start")
+
+
+def test_missing_token_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray refuses to connect without one if RAY_AUTH_MODE asks for it, with an error of its own."""
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    said = connect_error(RayError("no authentication token was found. Ensure that it is."))
+    assert said == (
+        "cannot connect to the Ray cluster of this machine (no authentication token was found):"
+        " start one with `ray start --head`, or check address and token"
+    )
 
 
 @pytest.mark.parametrize("spec", [None, ModuleSpec("ray", None)], ids=["nothing", "a folder"])

@@ -154,7 +154,7 @@ def _connect(ray: Any, address: str | None, jobs: int | None) -> None:
     except OSError as error:
         if address or wanted != "auto" or _is_running(error):
             raise _no_cluster(wanted, error) from None
-    except (RuntimeError, ValueError, ImportError) as error:
+    except (RuntimeError, ValueError, ImportError, ray.exceptions.RayError) as error:
         raise _no_cluster(wanted, error) from None
     _start(ray, jobs, logs)
 
@@ -200,10 +200,10 @@ def _no_cluster(address: str, error: Exception) -> EqembError:
 
 
 def _reason(error: Exception) -> str:
-    """Return the first line of an error, and the last one if the first only introduces it."""
+    """Return the first sentence of an error, and its last line if the first only introduces it."""
     lines = (str(error).strip() or type(error).__name__).splitlines()
     said = f"{lines[0]} {lines[-1]}" if lines[0].endswith(":") and lines[1:] else lines[0]
-    return said.strip().rstrip(".")
+    return re.split(r"\. (?=[A-Z])", said)[0].strip().rstrip(".")
 
 
 @contextlib.contextmanager

@@ -148,6 +148,14 @@ def test_folders_without_papers(run: Run, here: Path, command: str) -> None:
         assert_fails(run(command, place, "-o", f"new {place}"), code, piece)
 
 
+@pytest.mark.parametrize("command", [["build", "papers"], ["read", "papers"], ["demo"]])
+def test_a_library_at_a_url_is_refused(run: Run, here: Path, command: list[str]) -> None:
+    """It would become a folder with the name of the scheme."""
+    done = run(*command, "-o", "s3://bucket/library")
+    assert_fails(done, 2, "a library cannot be at a URL (s3://bucket/library): give a folder")
+    assert sorted(path.name for path in here.iterdir()) == ["lib", "papers"]
+
+
 def test_papers_that_cannot_be_added(run: Run, here: Path) -> None:
     """The library is unchanged."""
     (here / "pdfs").mkdir()

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from eqemb.cli.app import app
 from eqemb.cli.console import output_width, print_json
-from eqemb.cli.options import Json, Option
+from eqemb.cli.options import Json, Option, library_to_write
 from eqemb.cli.progress import StageProgress
 
 #: The questions, three of the ten in `benchmarks/demo_queries.toml`. Those were written before any
@@ -29,7 +29,13 @@ _MAX_TABLE_WIDTH, _GAP = 100, 3
 def demo(
     output: Annotated[
         Path | None,
-        Option("-o", "--output", metavar="LIBRARY", help="Keep the library in this folder."),
+        Option(
+            "-o",
+            "--output",
+            parser=library_to_write,
+            metavar="LIBRARY",
+            help="Keep the library in this folder.",
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:

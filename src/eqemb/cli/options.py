@@ -56,6 +56,16 @@ def path_argument(text: str) -> Path:
     return Path(text)
 
 
+def library_to_write(text: str) -> Path:
+    """The folder of a library; a URL would become a folder with the name of its scheme."""
+    from eqemb.sources.remote import is_remote
+
+    path = path_argument(text)
+    if is_remote(path):
+        raise typer.BadParameter(f"a library cannot be at a URL ({text}): give a folder")
+    return path
+
+
 # -- general
 
 LibraryPath = Annotated[Path, typer.Argument(metavar="LIBRARY", help="The folder of a library.")]
@@ -136,7 +146,14 @@ def selection_of(options: Mapping[str, Any]) -> "Selection | None":
 
 
 OutputLibrary = Annotated[
-    Path, Option("-o", "--output", metavar="LIBRARY", help="The library folder to write.")
+    Path,
+    Option(
+        "-o",
+        "--output",
+        parser=library_to_write,
+        metavar="LIBRARY",
+        help="The library folder to write.",
+    ),
 ]
 Jobs = Annotated[
     int | None,

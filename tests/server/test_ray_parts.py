@@ -23,7 +23,7 @@ from eqemb.server.schemas import HealthSchema
 from eqemb.storage.process import python_command
 from local_ray import OBJECT_STORE, PATIENCE, require_local_ray
 from parts_library import make_segmented
-from synthetic import wait_for
+from synthetic import Run, wait_for
 
 needs_ray = pytest.mark.skipif(  # Ray alone does not need the second one
     find_spec("ray") is None or find_spec("aiohttp_cors") is None,
@@ -48,6 +48,16 @@ def test_an_engine_that_does_not_exist_is_refused() -> None:
         check_engine("spark")
     with pytest.raises(UsageError, match="port of ray://head:99999 must be from 1 to 65535"):
         check_engine("ray://head:99999")
+
+
+def test_parts_without_ray_are_refused(segmented: Path, run: Run) -> None:
+    """Options that would have no effect; one sentence says what to add."""
+    for option in ("--parts", "--replicas"):
+        done = run("serve", segmented, "--port", 0, option, 2)
+        assert done.code == UsageError.exit_code
+        assert done.err == (
+            "eqemb: --parts and --replicas need Ray: add --engine ray, or leave them out\n"
+        )
 
 
 def test_the_address_of_a_cluster_has_a_port() -> None:

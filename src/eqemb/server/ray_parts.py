@@ -388,8 +388,10 @@ def connect(engine: str) -> tuple[Any, Any]:
     return ray, serve
 
 
-def check_engine(engine: str) -> None:
-    """Refuse an engine that does not exist."""
+def check_engine(engine: str, parts: int | None = None, replicas: int = 1) -> None:
+    """Refuse an engine that does not exist, and parts or replicas without Ray."""
+    if engine == LOCAL and (parts is not None or replicas != 1):
+        raise UsageError("--parts and --replicas need Ray: add --engine ray, or leave them out")
     if engine not in (LOCAL, RAY) and not engine.startswith(CLUSTER):
         raise UsageError(f"the engine must be local, ray or ray://HOST, not {engine!r}")
     port = _address(engine).rpartition(":")[2]

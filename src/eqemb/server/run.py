@@ -154,7 +154,7 @@ def serve(  # noqa: PLR0913
             f"the token has only {len(token)} characters and is easy to guess:"
             f" use {MIN_TOKEN_LENGTH} or more"
         )
-    check_engine(engine)
+    check_engine(engine, parts, replicas)
     hosts = LOOPBACK | {host.lower()}
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(bind(host, port))

@@ -48,6 +48,9 @@ def test_an_engine_that_does_not_exist_is_refused() -> None:
         check_engine("spark")
     with pytest.raises(UsageError, match="port of ray://head:99999 must be from 1 to 65535"):
         check_engine("ray://head:99999")
+    for engine in ("ray://", "ray://:6379", "ray://head:port"):
+        with pytest.raises(UsageError, match=f"ray://HOST:PORT, not '{engine}'"):
+            check_engine(engine)
 
 
 def test_parts_without_ray_are_refused(segmented: Path, run: Run) -> None:

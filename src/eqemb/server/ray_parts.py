@@ -394,8 +394,10 @@ def check_engine(engine: str, parts: int | None = None, replicas: int = 1) -> No
         raise UsageError("--parts and --replicas need Ray: add --engine ray, or leave them out")
     if engine not in (LOCAL, RAY) and not engine.startswith(CLUSTER):
         raise UsageError(f"the engine must be local, ray or ray://HOST, not {engine!r}")
-    port = _address(engine).rpartition(":")[2]
-    if re.fullmatch("[0-9]{1,100}", port):  # anything else is refused by `connect`
+    if engine.startswith(CLUSTER):
+        host, _, port = _address(engine).rpartition(":")
+        if not host or not re.fullmatch("[0-9]{1,100}", port):
+            raise UsageError(f"the engine must be local, ray or ray://HOST:PORT, not {engine!r}")
         check_port(engine, int(port))
 
 

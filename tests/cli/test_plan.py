@@ -41,6 +41,7 @@ def test_a_plan_as_json(run: Run, tmp_path: Path) -> None:
         (("--papers", 5, "-o", "x.json"), "belong to --measure: add --measure PAPERS"),
         (("--measure", "x", "--measurements", "y"), "leave out --measurements"),
         (("--measure", "missing"), "missing"),
+        (("--measure", "missing", "-o", "."), ". is a folder: name the file to write"),
         (("--papers", 5, "--measurements", "missing.json"), "missing.json does not exist"),
     ],
 )

@@ -101,6 +101,8 @@ def _measure(
     from eqemb.planning.measurements import default_file
 
     path = output or default_file()
+    if path.is_dir():  # before minutes of work
+        raise UsageError(f"{path} is a folder: name the file to write, such as -o {path}/m.json")
     path.parent.mkdir(parents=True, exist_ok=True)
     found = measure(
         papers, sample=sample or SAMPLE_PAPERS, jobs=jobs, train=train, watch=print_message

@@ -276,6 +276,17 @@ def test_an_archive_that_has_not_changed_is_not_opened(
     assert counts(update_library(place / "lib")) == {"replaced": ["a"]}
 
 
+def test_papers_in_unopened_archives_count_as_unchanged(place: Path) -> None:
+    """Each of them, as if the archive had been opened."""
+    tar(place / "papers" / "month.tar", _1803_00001=BODY % 1, _1803_00002=BODY % 2)
+    update_library(place / "lib")
+    before = update_library(place / "lib").unchanged
+    with OpenLibrary.open(place / "lib") as library:
+        assert before == library.report["sources"]
+    write(place, "new.tex", BODY % 9)
+    assert update_library(place / "lib").unchanged == before
+
+
 def test_lines_of_records_are_compared_one_by_one(place: Path) -> None:
     """A line is known by its identifier, wherever it stands."""
 

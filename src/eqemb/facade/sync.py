@@ -160,7 +160,7 @@ def update_library(  # noqa: PLR0913
         else:
             step = ingest_step("update", given, limits, top)
             update = _apply(old, step, found, tasks, record, left, chosen, watch)
-    update.unchanged, update.left_out = len(found.unchanged), _left_out(left)["causes"]
+    update.unchanged, update.left_out = found.count_unchanged(), _left_out(left)["causes"]
     update.compared = found.compared
     update.pending = sorted(found.pending)
     update.damaged = sorted({*update.damaged, *found.in_damaged()})

@@ -174,6 +174,11 @@ class Comparison:
         if found.kind == "data":
             self._record.looks.at(found.path).found = None  # its container is opened again
 
+    def count_unchanged(self) -> int:
+        """Return how many sources stay, once `changed` has ended, also in unopened archives."""
+        inside = {name for name in self.by_origin if name.partition("!")[0] in self._kept_files}
+        return len(self.unchanged | (inside - self.pending))
+
     def changed_meanwhile(self, origin: str) -> bool:
         """Return whether a source has changed between the look at it and now, after reading."""
         found = self._read[origin]

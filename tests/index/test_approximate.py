@@ -286,3 +286,13 @@ def test_fewer_lists_are_read_where_they_are_enough(built: Path, tmp_path: Path)
         approximate_build.TARGET_RECALL = before
     assert low.probes < Header.load(built).probes
     assert low.queries == {"rows": Header.load(built).queries["rows"]}
+
+
+def test_lists_that_gain_nothing_are_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where all lists together miss the target, those are read that find nearly as much."""
+    monkeypatch.setattr(approximate_build, "TARGET_RECALL", 1.1)
+    header = build_approximate(tmp_path / "ann", EXACT, SEGMENTS)
+    assert header.probes < header.lists
+    assert header.recall["rows"] > 0.95

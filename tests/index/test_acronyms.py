@@ -1,6 +1,7 @@
 """Acronyms that papers define, and what a search makes of them."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from eqemb.facade.library import Library
 from eqemb.facade.update import add_papers, remove_articles
 from eqemb.index.acronym_table import write_acronyms
-from eqemb.index.acronyms import DefinedAcronym, defined_at, definitions, initials
+from eqemb.index.acronyms import Phrase, defined_at, definitions, initials
 from eqemb.index.postings import hash_texts
 from eqemb.index.stemming import stem
 from eqemb.index.text_segment import TextSegment
@@ -113,14 +114,14 @@ def test_a_table_has_what_the_text_says(tmp_path: Path) -> None:
     with build(tmp_path, list(PAPERS)) as library:
         parts = library.engine.text.parts
         wanted = {word: definitions(parts, word) for word in words}
-        few = {word: list(map(sorted, _said(parts, word))) for word in words}
+        few = {word: list(_said(parts, word)) for word in words}
         for part in parts:
             write_acronyms(part.folder, part)
     with Library.open(forget_checksums(tmp_path / "library")) as library:
         parts = library.engine.text.parts
-        assert all(part.acronym(0) is not None for part in parts)
+        assert all(part.acronym_counts(0) is not None for part in parts)
         assert {word: definitions(parts, word, 1) for word in words} == wanted
-        assert {word: list(map(sorted, _said(parts, word))) for word in words} == few
+        assert {word: list(_said(parts, word)) for word in words} == few
         assert wanted["gan"]
         assert not wanted["loss"]
         name = next(name for name in library.records.names() if "seven" in name)
@@ -130,9 +131,10 @@ def test_a_table_has_what_the_text_says(tmp_path: Path) -> None:
         assert not definitions(library.engine.text.parts, "lstm")
 
 
-def _said(parts: list[TextSegment], word: str) -> Iterator[list[DefinedAcronym]]:
+def _said(parts: list[TextSegment], word: str) -> Iterator[Mapping[Phrase, int]]:
     """Yield what each segment says of a word, looked up in its table if it has one."""
     for part in parts:
         row = int(part.find_stems(hash_texts([stem(word)]))[0])
-        known = part.acronym(row) if row >= 0 else ()
-        yield list(defined_at(part, part.positions(row), stem(word)) if known is None else known)
+        known = part.acronym_counts(row) if row >= 0 else {}
+        said = () if known is not None else defined_at(part, part.positions(row), stem(word))
+        yield Counter(phrase for _, phrase in said) if known is None else known

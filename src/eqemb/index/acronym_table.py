@@ -17,8 +17,8 @@ import numpy as np
 
 from eqemb.index.acronyms import (
     COMPOUND,
-    DefinedAcronym,
     DefiningText,
+    Phrase,
     defined_at,
     may_be_acronym,
 )
@@ -82,9 +82,15 @@ class AcronymTable:
         """Whether a segment has a table."""
         return (folder / f"{ACRONYMS}.rows.npy").exists()
 
-    def of(self, row: int) -> Iterator[DefinedAcronym]:
-        """Yield the definitions of a stem."""
+    def counts(self, row: int, live: Array | None = None) -> dict[Phrase, int]:
+        """Return for each phrase that a stem stands for how many articles say so.
+
+        Only articles that are `live` count; None has all.
+        """
         start, stop = self._rows.searchsorted(np.array([row, row + 1], np.int32)).tolist()
-        pairs = zip(self._articles[start:stop], self._phrases[start:stop], strict=True)
-        for article, phrase in pairs:
-            yield DefinedAcronym(int(article), tuple(self._texts[int(phrase)].split(" ")))
+        found = self._phrases[start:stop]
+        if live is not None:
+            found = found[live[self._articles[start:stop]]]
+        numbers, counts = np.unique(found, return_counts=True)
+        pairs = zip(numbers.tolist(), counts.tolist(), strict=True)
+        return {tuple(self._texts[number].split(" ")): count for number, count in pairs}

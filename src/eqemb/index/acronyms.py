@@ -6,7 +6,7 @@ Definitions are counted by article, so that segments do not affect answers. NumP
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -64,7 +64,7 @@ class DefiningText(Protocol):
 
     def positions(self, row: int) -> Array: ...  # noqa: D102
 
-    def acronym(self, row: int) -> Iterable[DefinedAcronym] | None: ...  # noqa: D102
+    def acronym_counts(self, row: int) -> Mapping[Phrase, int] | None: ...  # noqa: D102
 
 
 def initials(word: str) -> str:
@@ -87,12 +87,12 @@ def definitions(parts: Sequence[DefiningText], word: str, most: int | None = Non
         row = int(part.find_stems(wanted)[0])
         if row < 0:
             continue
-        if (known := part.acronym(row)) is None:
+        if (known := part.acronym_counts(row)) is None:
             positions = part.positions(row)
             if most is not None:
                 positions = positions[:: -(-len(positions) // most) or 1]
-            known = defined_at(part, positions, letters)
-        counts.update(phrase for _, phrase in known)
+            known = Counter(phrase for _, phrase in defined_at(part, positions, letters))
+        counts.update(known)
     most = max(counts.values(), default=0)
     least = max(MIN_ARTICLES, MIN_SHARE * most)
     return sorted(phrase for phrase, count in counts.items() if count >= least)

@@ -232,7 +232,7 @@ class _Filter(NamedTuple):
 
 def short_list(count: int) -> int:
     """Return how many rows are compared by their vectors to find the best `count`."""
-    return 400 + 4 * count
+    return 800 + 4 * count
 
 
 def open_vectors(

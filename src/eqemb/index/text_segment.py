@@ -4,7 +4,7 @@
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from eqemb.corpus.vocabulary import STOP_WORDS
 from eqemb.index.acronym_table import AcronymTable
-from eqemb.index.acronyms import COMPOUND, DefinedAcronym
+from eqemb.index.acronyms import COMPOUND, Phrase
 from eqemb.index.postings import (
     Array,
     ForwardIndex,
@@ -31,6 +31,7 @@ from eqemb.storage.mapped import ScatteredFolder, will_read, will_read_all
 #: Similarity of words that are suggested for a misspelling.
 MIN_SPELLING_RATIO = 0.75
 _MOST_POSITIONS = 1024  # that are read for one position of the text: as many as a page has
+_MANY_PLACES = 100  # positions that are looked up one by one, each on pages of their own
 _MAX_INITIALS = 64  # first letters whose words are kept apart
 
 Mask = NDArray[np.bool_]
@@ -153,6 +154,8 @@ class TextSegment:
         least = np.full(len(equations), np.inf, np.float32)
         for row in rows:
             owners, weights = self.postings(row)
+            if len(owners) <= _MOST_POSITIONS * len(equations):
+                will_read_all(owners)
             wanted = equations.astype(owners.dtype)  # else the owners would be converted
             at = np.minimum(np.searchsorted(owners, wanted), max(len(owners) - 1, 0))
             have = owners[at] == equations if len(owners) else np.zeros(len(equations), bool)
@@ -161,15 +164,12 @@ class TextSegment:
             least = np.minimum(least[have], weights[at])
         return equations, least
 
-    def acronym(self, row: int) -> Iterable[DefinedAcronym] | None:
-        """Return what articles say that a stem stands for; None where there is no table."""
+    def acronym_counts(self, row: int) -> Mapping[Phrase, int] | None:
+        """Return how many articles say that a stem stands for a phrase; None without a table."""
         if self._acronyms is None:
             return None
-        found = self._acronyms.of(row)
-        if self.segment.live is None:
-            return found
-        live = self.segment.live[self._first_equations]
-        return (each for each in found if live[each.article])
+        live = self.segment.live
+        return self._acronyms.counts(row, None if live is None else live[self._first_equations])
 
     @cached_property
     def _acronyms(self) -> AcronymTable | None:
@@ -218,10 +218,14 @@ class TextSegment:
         """Return the equations with consecutive stems in their context, in order."""
         pointers, positions = self._positions
         rarest = min(phrase, key=lambda row: int(pointers[row + 1] - pointers[row]))
-        at = positions[pointers[rarest] : pointers[rarest + 1]] - phrase.index(rarest)
+        own = positions[pointers[rarest] : pointers[rarest + 1]]
+        will_read_all(own)
+        at = own - phrase.index(rarest)
         at = at[(at >= 0) & (at + len(phrase) <= len(self.tokens))]
         for step, row in enumerate(phrase):
             at = at[self._have_stem(at + step, row)]
+        if len(at) > _MANY_PLACES:
+            will_read_all(self.places)
         low, place, high = self.places.T
         # The equations of its article with the whole phrase in reach: the first, and the one after
         # the last. Both ascend as `places` do.

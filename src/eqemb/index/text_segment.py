@@ -146,7 +146,7 @@ class TextSegment:
         for step, row in enumerate(rows):
             here = self.stem_of[self.tokens[at + step]] == row
             at, owner = at[here], owner[here]
-        has = np.unique(owner)
+        has = owner[np.diff(owner, prepend=-1) > 0]  # each once
         return equations[has], least[has]
 
     def _least_impacts(self, rows: Sequence[int], equations: Array) -> tuple[Array, Array]:
@@ -237,7 +237,9 @@ class TextSegment:
         after = np.minimum(
             np.searchsorted(place, at + CONTEXT_REACH, "right"), np.searchsorted(low, at, "right")
         )
-        return np.unique(expand_ranges(first, np.maximum(after - first, 0)))
+        # both ascend: what an earlier range has is left out of the later ones
+        first[1:] = np.maximum(first[1:], np.maximum.accumulate(after)[:-1])
+        return expand_ranges(first, np.maximum(after - first, 0))
 
     def _have_stem(self, at: Array, row: int) -> Mask:
         """Return which positions, in order, have a stem."""

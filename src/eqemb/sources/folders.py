@@ -332,7 +332,9 @@ class Folder:
             for use in self.texts[path].uses if path in self.texts else ():
                 place = posixpath.normpath(posixpath.join(posixpath.dirname(path), use))
                 is_above = place.startswith(("../", "/")) and not has_macro(use)
-                if is_above or not links.isdisjoint((place, f"{place}.tex", f"{place}.ltx")):
+                if is_above or not links.isdisjoint(
+                    (place, f"{place}.tex", f"{place}.ltx", *upward(place))
+                ):
                     yield encodable(use)
 
     def has_text_above(self, path: str) -> bool:

@@ -250,6 +250,7 @@ BOMBS: dict[str, tuple[Files, frozenset[str]]] = {
         frozenset(("number cut off",)),
     ),
     "references": (_references(1_500), frozenset(("reference budget",))),
+    "one sentence": (_files(r"\[x\] words " * 2_000), frozenset(("context budget",))),
     "counters": (
         _files("x", _numbered(r"\newcounter{c@}[section]", 2_000)),
         frozenset(("too many counters",)),

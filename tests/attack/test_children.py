@@ -52,6 +52,26 @@ def test_commands_run_no_code_of_the_current_folder(hostile_folder: Path) -> Non
     assert not [path.name for path in hostile_folder.glob("executed-*")]
 
 
+#: What a process does with numba: import it as our modules do, and compile a function.
+NUMBA = """
+from eqemb.kernels import loops
+from numba.core import config
+loops.njit(lambda x: x)(1)
+print(config.CACHE_DIR)
+"""
+
+
+def test_numba_reads_no_settings_of_the_current_folder(tmp_path: Path) -> None:
+    """They could name a folder of compiled functions, which are pickles."""
+    pytest.importorskip("numba")
+    pytest.importorskip("yaml", reason="numba reads settings only with PyYAML")
+    (tmp_path / ".numba_config.yaml").write_text("cache_dir: compiled\n", "utf-8")
+    with start("-P", "-W", "error", "-c", NUMBA, cwd=tmp_path) as process:
+        out, err = process.communicate(timeout=600)
+    assert (process.returncode, err) == (0, "")
+    assert out != "compiled\n"
+
+
 ATTEMPTS = r"""
 import ctypes, json, os, socket, subprocess, sys
 from pathlib import Path

@@ -21,7 +21,7 @@ from eqemb.facade.library import Library
 from eqemb.facade.verify import verify
 from eqemb.storage import checksums
 from server.clients import make_client
-from synthetic import Run, assert_one_sentence, read_inline, wait_for
+from synthetic import Run, assert_one_sentence, read_inline, start, wait_for
 
 #: Questions for a server, each asked in turn.
 URLS = [
@@ -218,6 +218,25 @@ def test_verify_names_the_file(run: Run, library: Path, kind: str) -> None:
     assert "restore" in done.err
     found = json.loads(run("verify", library, "--json").out)
     assert path.relative_to(library).as_posix() in [one["file"] for one in found["damage"]]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes in folders")
+@pytest.mark.parametrize("name", ["library.json", "models/mine/checksums.json", "link.npy"])
+def test_verify_waits_for_no_pipe_or_device(library: Path, name: str) -> None:
+    """Reading one might never end."""
+    path = library / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
+    if name.startswith("link"):
+        path.symlink_to("/dev/zero")
+    else:
+        os.mkfifo(path)
+    with start("-P", "-m", "eqemb", "verify", library) as process:
+        try:
+            out, _ = process.communicate(timeout=120)
+        finally:
+            process.kill()
+    assert (process.returncode, out) == (1, f"{name}\tis not a regular file\n")
 
 
 def test_files_that_do_not_belong_are_found(run: Run, library: Path) -> None:

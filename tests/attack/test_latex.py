@@ -9,7 +9,7 @@ from campaigns import FULL, sample
 from eqemb.article import Article
 from eqemb.library.rows import DOUBTS, is_loss
 from latex_attacks import BOMBS, GROWING, PLACES, commands, pieces
-from latex_paper import read_files
+from latex_paper import document, read_files
 from timing import assert_linear, assert_quick
 
 
@@ -45,3 +45,15 @@ def test_repeated_commands_take_linear_time(
 
 def _read_at(place: str, text: str) -> Article:
     return read_files(PLACES[place](text))
+
+
+def test_a_sentence_is_not_stored_with_each_of_very_many_equations() -> None:
+    """From a limit on, the text around an equation is short; the report says how often."""
+    article = read_files({"main.tex": document(r"\[x\] words " * 2_000)})
+    contexts = [len(equation.context) for equation in article.equations]
+    assert len(contexts) == 2_000
+    assert sum(contexts) < 2_000_000
+    assert contexts[0] > 1_000 > contexts[-1] > 100
+    (problem,) = article.problems
+    assert problem.cause == "context budget"
+    assert problem.detail.endswith(" contexts shortened")

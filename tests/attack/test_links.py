@@ -193,3 +193,12 @@ def test_included_link_of_a_given_file_is_reported(tmp_path: Path) -> None:
     (found,) = discover([tmp_path / "in" / "a.tex"])
     problems = [(problem.cause, problem.file) for problem in load(found).problems]
     assert problems == [("input outside folder", "part")]
+
+
+def test_included_file_in_a_linked_folder_is_reported(tmp_path: Path) -> None:
+    """The folder lies outside that of the given file."""
+    put(tmp_path, {"out/part.tex": b"SECRET", "in/a.tex": PAPER + b"\\input{sub/part}"})
+    (tmp_path / "in" / "sub").symlink_to("../out")
+    (found,) = discover([tmp_path / "in" / "a.tex"])
+    problems = [(problem.cause, problem.file) for problem in load(found).problems]
+    assert problems == [("input outside folder", "sub/part")]

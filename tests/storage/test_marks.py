@@ -52,6 +52,16 @@ def test_exports_among_papers_are_not_papers(tmp_path: Path) -> None:
     assert set(causes) >= made.keys() - {"hits.json", "vectors"}
 
 
+@pytest.mark.parametrize("name", ['the "lazy" paper', "a\\b", "a\nb"])
+def test_exports_of_any_article_are_recognised(name: str, tmp_path: Path) -> None:
+    """JSON escapes quotes, which a file may have in its name."""
+    row = dict.fromkeys(COLUMNS, r"\begin{split} a \end{split}") | {"name": name, "article": name}
+    _jsonl(tmp_path / "equations.jsonl", iter([row]), 0)
+    record = json.dumps({"article": name, "id": "1", "title": r"\title $$"})
+    folder = put(tmp_path, {"a.tex": PAPER, "papers.jsonl": record.encode()})
+    assert skipped(folder) == dict.fromkeys(("equations.jsonl", "papers.jsonl"), "written by eqemb")
+
+
 @pytest.mark.parametrize(
     "text",
     [

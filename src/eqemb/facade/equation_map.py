@@ -30,6 +30,7 @@ from eqemb.search.engine import Search
 from eqemb.storage import atomic
 from eqemb.storage.array_file import open_npy
 from eqemb.storage.checksums import check_folder, seal
+from eqemb.storage.numba_settings import import_numba
 
 #: Version of the files. Increased whenever their content or the computation changes.
 MAP_FORMAT = 4
@@ -365,6 +366,7 @@ def main_axes(vectors: Floats, count: int) -> Floats:
 
 def _umap(vectors: Floats) -> Floats:
     """Lay out vectors by UMAP, with one thread and a fixed seed, so that the result is fixed."""
+    import_numba()  # without the settings of the current folder
     with warnings.catch_warnings():
         warnings.simplefilter(
             "ignore", ImportWarning

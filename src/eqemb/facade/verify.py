@@ -29,6 +29,7 @@ from eqemb.storage.checksums import (
     read_checksums,
     stamp_of,
 )
+from eqemb.storage.regular_file import NOT_REGULAR, is_special
 
 #: Called with the bytes that were read so far, and with those of all files.
 VerifyWatch = Callable[[int, int], object]
@@ -84,6 +85,8 @@ def verify(folder: str | Path, watch: VerifyWatch = lambda _done, _all: None) ->
 
     """
     folder = Path(folder)
+    if special := list(_special_files(folder)):  # reading one might never end
+        return Verification(folder, damage=[Damage(path, f"is {NOT_REGULAR}") for path in special])
     is_library = (folder / "library.json").exists() or not (folder / "config.json").is_file()
     reader = _FileReader(folder, watch)
     if is_library:
@@ -91,6 +94,16 @@ def verify(folder: str | Path, watch: VerifyWatch = lambda _done, _all: None) ->
     else:
         reader.read_model(folder)
     return reader.found
+
+
+def _special_files(folder: Path) -> Iterator[Path]:
+    """Yield the pipes, devices and similar files below a folder, and links to such files."""
+    for place, folders, names in os.walk(folder):
+        folders.sort()
+        for name in sorted(names):
+            with contextlib.suppress(OSError):  # it was removed meanwhile, or is a broken link
+                if is_special(Path(place, name).stat()):
+                    yield Path(place, name)
 
 
 class _FileReader:

@@ -10,12 +10,16 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from eqemb.kernels import draws
 from eqemb.kernels.arrays import EPSILON, Floats, Ids, Noise, Positions, Rule
+from eqemb.storage.numba_settings import import_numba
+
+import_numba()  # first, so that it does not read the settings of the current folder
+
+from numba import njit, types  # noqa: E402
+from numba.extending import intrinsic  # noqa: E402
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -22,7 +22,7 @@ PARTIAL = frozenset((
     "file too large", "unsafe member", "encrypted member", "unsupported compression",
     "unreadable file", "not text", "formula missing", "scan budget", "runaway argument",
     "unclosed inline mathematics", "link outside folder", "input outside folder",
-    "reference budget", "table budget",
+    "reference budget", "context budget", "table budget",
 ))  # fmt: skip
 #: Problems that mean that a limit cut off a paper, so that nobody knows how much of it is missing.
 CUT_OFF = frozenset((

@@ -26,6 +26,10 @@ _CONTEXT_LENGTH = 4000  # characters of context on both sides of an equation
 #: Characters of sentences that refer to equations: a label of many equations, with as many
 #: references, would multiply them. A real paper needs less than its own length.
 _REFERENCE_BUDGET, _REFERENCES_PER_CHARACTER = 1_000_000, 10
+#: Characters of contexts: a sentence with very many equations would be stored with each of them.
+#: Beyond that, a context has fewer characters on both sides.
+_CONTEXT_BUDGET, _CONTEXTS_PER_CHARACTER = 1_000_000, 20
+_SHORT_CONTEXT_LENGTH = 200
 #: Words of a paragraph that is too short to be a sentence: a heading in bold, "Case 3:".
 _HEADING_WORDS = 3
 _NEIGHBOURS = re.compile(rf"{EQUATION_MARKS.pattern}(?:\s*{EQUATION_MARKS.pattern})*")
@@ -70,7 +74,9 @@ def place_equations(
     # as mathematics, so that a number is not a word
     numbers = [f"${printed[label]}$" if printed.get(label) else HOLE for label in references]
     rendered = [_render(line, numbers) for line in lines]
-    citing = _Citing(sum(map(len, rendered)))
+    length = sum(map(len, rendered))
+    citing = _Citing(length)
+    room, shortened = _CONTEXT_BUDGET + _CONTEXTS_PER_CHARACTER * length, 0
     for index, line in enumerate(lines):
         labels = [references[ord(mark) - REFERENCE_BASE] for mark in REFERENCE_MARKS.findall(line)]
         if marks := EQUATION_MARKS.findall(line):
@@ -80,7 +86,12 @@ def place_equations(
             equation = equations[ord(mark) - EQUATION_BASE]
             equation.ordinal = len(article.equations) + 1
             at = around.index(mark, at)
-            equation.context = _context(around, at, numbers)
+            is_short = room <= 0
+            equation.context = _context(
+                around, at, numbers, _SHORT_CONTEXT_LENGTH if is_short else _CONTEXT_LENGTH
+            )
+            room -= len(equation.context)
+            shortened += is_short
             article.equations.append(equation)
             labels += refers[ord(mark) - EQUATION_BASE]
         if labels:
@@ -90,6 +101,9 @@ def place_equations(
     if citing.left_out:
         detail = f"{citing.left_out} references left out"
         article.problems.append(Problem("reference budget", article.main_file, 0, detail))
+    if shortened:
+        detail = f"{shortened} contexts shortened"
+        article.problems.append(Problem("context budget", article.main_file, 0, detail))
     article.text += _joined(rendered, breaks)
 
 
@@ -134,9 +148,9 @@ def _around(lines: list[str], index: int, breaks: set[int], headings: set[int]) 
                 yield lines[at]
 
 
-def _context(around: str, at: int, numbers: list[str]) -> str:
+def _context(around: str, at: int, numbers: list[str], length: int) -> str:
     """The sentences around one equation: itself as [equation], its neighbours as […]."""
-    half = _CONTEXT_LENGTH // 2
+    half = length // 2
     sides = (around[max(0, at - half) : at], around[at + 1 : at + 1 + half])
     left, right = (_render(_NEIGHBOURS.sub("[…]", side), numbers) for side in sides)
     # a side with references is stripped when they are printed

@@ -234,7 +234,9 @@ class _Finder:
             self._claimed[path] = self._names.claim(path, names.encodable(path))
 
     def _named(self, found: Found) -> Found:
-        """An article with its name, or a skipped source if a better form of it is read."""
+        """An article with its name; a skipped source for a fault, or if a better form is read."""
+        if found.cause:
+            return skipped(found, found.cause, found.detail)
         if found.form != "tex":
             better = next(filter(None, map(self._papers.get, arxiv_keys(found.origin))), "")
             if not better or not is_better_form(better, found.origin):
@@ -264,7 +266,10 @@ class _Finder:
             self._nearby[top] = Folder(top, self._limits, most=_NEARBY, looks=self._looks)
         folder = self._nearby[top]
         folder.add_root(root)
-        files = folder.files_of(root)
+        try:
+            files = folder.files_of(root)
+        except SourceError as error:
+            return replace(found, cause=error.cause, detail=error.detail)
         above = tuple(dict.fromkeys(folder.above(files)))
         return replace(found, kind="folder", path=top, root=root, files=files, above=above)
 

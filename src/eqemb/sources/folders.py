@@ -9,10 +9,12 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from eqemb.errors import SourceError
 from eqemb.sources.content import (
     has_document_head,
     holds_display,
@@ -20,7 +22,7 @@ from eqemb.sources.content import (
     is_text,
     uncommented_matches,
 )
-from eqemb.sources.files import leads_outside, open_file
+from eqemb.sources.files import file_size, leads_outside, open_file
 from eqemb.sources.found import BROKEN_LINK, NO_DOCUMENT, OUTSIDE, SPECIAL, Found, Limits
 from eqemb.sources.inclusions import Inclusions, has_macro, upward
 from eqemb.sources.looks import Looks
@@ -48,6 +50,9 @@ _USE_SUFFIXES = {
     **dict.fromkeys((b"documentclass", b"LoadClass"), ".cls"),
 }
 _JUDGED_BY_NAME = frozenset((NO_DOCUMENT, "empty", "withdrawn"))
+#: The main files of a folder times its parts, from which parts no longer belong to all main files,
+#: but to those that include them or have their name (`a.bbl` to `a.tex`).
+_MOST_SHARED = 100_000
 
 
 class LooseText(NamedTuple):
@@ -202,6 +207,8 @@ class Folder:
         self.bad: dict[str, str] = {}
         self._included: set[str] | None = None
         self._inclusions = Inclusions()
+        self._sizes: dict[str, int] = {}
+        self._size_of_all = self._bytes = 0
         for path in self.files:
             self._add(path)
         heads = {path: text for path, text in self.texts.items() if text.has_head}
@@ -218,6 +225,13 @@ class Folder:
             if text := read_text(f"{self.top}/{path}", self._limits, self._looks):
                 self.texts[path] = text
                 self._inclusions.note(path, text.uses)
+                self._note_size(path)
+
+    def _note_size(self, path: str) -> None:
+        if not is_remote(self.top):
+            with suppress(OSError):
+                self._sizes[path] = file_size(f"{self.top}/{path}")
+                self._size_of_all += self._sizes[path]
 
     def add_root(self, path: str) -> None:
         """Treat a file as a paper because the user named it."""
@@ -260,17 +274,35 @@ class Folder:
             if is_paper(path) and not text.cause
         }
         self._own: dict[str, list[str]] = {}
+        self._namesakes: dict[str, list[str]] = {}
         for path in self.files:
             if path not in self.roots and (is_text_name(path) or path in self.texts):
                 owner = next((folder for folder in upward(path) if folder in self._here), None)
                 if owner is not None:
                     self._own.setdefault(owner, []).append(path)
+                    self._namesakes.setdefault(posixpath.splitext(path)[0], []).append(path)
 
     def files_of(self, root: str) -> tuple[str, ...]:
-        """The files of a paper: those in its folder and below, and all files these include."""
+        """The files of a paper: those in its folder and below, and all files these include.
+
+        Raise a `SourceError` if the papers of the folder share so many that reading all would cost
+        more than the size of the folder deserves.
+        """
         home = posixpath.dirname(root)
-        reached = self._inclusions.reach([root, *self._own.get(home, [])], home)
+        own = self._own.get(home, [])
+        if self._here[home] * len(own) > _MOST_SHARED:
+            own = self._namesakes.get(posixpath.splitext(root)[0], [])
+        reached, is_whole = self._inclusions.reach_some([root, *own], home)
+        if not is_whole or not self._count_bytes(root, reached):
+            raise SourceError("too large", "papers of this folder share too many or large files")
         return tuple(sorted(reached, key=lambda path: path.split("/")))
+
+    def _count_bytes(self, root: str, files: Iterable[str]) -> bool:
+        """Whether a paper may be read: all may share files, up to a multiple of their size."""
+        most = max(self._limits.paper_bytes, self._size_of_all * self._limits.ratio)
+        size = sum(self._sizes.get(path, 0) for path in files)
+        self._bytes += size
+        return self._bytes <= most or size <= self._sizes.get(root, 0) * self._limits.ratio
 
     def is_fragment(self, path: str) -> bool:
         """Whether TeX belongs to no paper, or is one without a head and without displays."""
@@ -287,7 +319,11 @@ class Folder:
         found = Found(place, encodable(place), home, "file", file, top=self.top)
         if path not in self.roots:
             return found
-        return replace(found, kind="folder", path=self.top, root=path, files=self.files_of(path))
+        try:
+            files = self.files_of(path)
+        except SourceError as error:
+            return replace(found, cause=error.cause, detail=error.detail)
+        return replace(found, kind="folder", path=self.top, root=path, files=files)
 
     def above(self, files: Iterable[str]) -> Iterator[str]:
         """What these files ask for outside the folder, also through links: the names as written."""
@@ -296,7 +332,9 @@ class Folder:
             for use in self.texts[path].uses if path in self.texts else ():
                 place = posixpath.normpath(posixpath.join(posixpath.dirname(path), use))
                 is_above = place.startswith(("../", "/")) and not has_macro(use)
-                if is_above or not links.isdisjoint((place, f"{place}.tex", f"{place}.ltx")):
+                if is_above or not links.isdisjoint(
+                    (place, f"{place}.tex", f"{place}.ltx", *upward(place))
+                ):
                     yield encodable(use)
 
     def has_text_above(self, path: str) -> bool:

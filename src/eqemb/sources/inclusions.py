@@ -9,6 +9,7 @@ import posixpath
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
+from itertools import islice
 from typing import NamedTuple
 
 _MACRO = re.compile(r"\\[A-Za-z@]+|#\d|[{}]")
@@ -16,6 +17,9 @@ _TEX_ENDS = (".tex", "", ".ltx")
 #: Folders above a file in which names are looked up: a hostile path may have thousands.
 _MOST_ABOVE = 30
 _MOST_NAMESAKES, _MOST_ALIKE = 1_000, 20
+#: Papers that share parts look at them once for each paper. All may look at so many files together,
+#: and at so many more for each file of the folder; then each at so many.
+_STEPS, _STEPS_PER_FILE, _STEPS_EACH = 500_000, 50, 300
 
 
 def upward(path: str) -> list[str]:
@@ -49,6 +53,7 @@ class Inclusions:
         self._by_name: dict[tuple[str | None, str], list[str]] = {}
         self._names: dict[str, tuple[str, ...]] = {}
         self._uses: dict[str, list[_Use]] = {}
+        self._left = _STEPS
 
     def add(self, path: str) -> None:
         """Add a file that may be included."""
@@ -57,6 +62,7 @@ class Inclusions:
         for group in (_group(folder), None):
             self._by_name.setdefault((group, name), []).append(path)
         self._uses.clear()
+        self._left += _STEPS_PER_FILE
 
     def note(self, path: str, uses: tuple[str, ...]) -> None:
         """Note the names that a file includes."""
@@ -64,13 +70,27 @@ class Inclusions:
 
     def reach(self, starts: Iterable[str], home: str) -> set[str]:
         """All files included, directly or not, by `starts`, if the main file is in `home`."""
-        reached = set(starts)
-        queue = list(reached)
-        while queue:
-            new = set(self._included(queue.pop(), home)) - reached
-            reached |= new
-            queue.extend(new)
-        return reached
+        return self.reach_some(starts, home)[0]
+
+    def reach_some(self, starts: Iterable[str], home: str) -> tuple[set[str], bool]:
+        """As `reach`, and whether these are all, rather than those before a limit."""
+        edges, is_whole = self._walk(starts, home)
+        return set(edges), is_whole
+
+    def _walk(self, starts: Iterable[str], home: str) -> tuple[dict[str, list[str]], bool]:
+        """What each of the files that `starts` reach includes, and whether these are all."""
+        edges: dict[str, list[str]] = {path: [] for path in starts}
+        queue = list(edges)
+        least = self._left - max(self._left, _STEPS_EACH * len(edges))
+        while queue and self._left > least:
+            path = queue.pop()
+            edges[path] = list(islice(self._included(path, home), self._left - least))
+            self._left -= 1 + len(edges[path])
+            for other in edges[path]:
+                if other not in edges:
+                    edges[other] = []
+                    queue.append(other)
+        return edges, self._left > least
 
     def reach_all(self, mains: Iterable[str]) -> set[str]:
         """All files included by any of these main files, and they themselves."""
@@ -92,7 +112,7 @@ class Inclusions:
 
     def _by_others(self, starts: list[str], home: str) -> set[str]:
         """The files that are included by another file than themselves, from `starts`."""
-        edges = {path: list(self._included(path, home)) for path in self.reach(starts, home)}
+        edges, _ = self._walk(starts, home)
         rings = _rings(edges)
         entered = {
             rings[target]

@@ -10,8 +10,8 @@ _HEAD_BYTES = 2048
 _OWN_STARTS = re.compile(
     rb"% Written by eqemb\.\r?\n|<!-- Written by eqemb\. -->"
     # equations of `eqemb export`, metadata of a library, hits as JSON
-    rb'|\{"name": "[^"\n]{1,1000}", "article": "[^"\n]{1,1000}", "title": '
-    rb'|\{"article": "[^"\n]{1,1000}", "id": |\[\n \{\n  "rank": 1,\n  "id": "'
+    rb'|\{"name": "(?:[^"\\\n]|\\.){1,1000}", "article": "(?:[^"\\\n]|\\.){1,1000}", "title": '
+    rb'|\{"article": "(?:[^"\\\n]|\\.){1,1000}", "id": |\[\n \{\n  "rank": 1,\n  "id": "'
 )
 #: Vectors in the text format of word2vec: their number and size, then a key and numbers.
 _VECTORS = re.compile(rb"\d{1,12} \d{1,6}\r?\n\S{1,1000}(?: -?\d[-+.\de]{0,30}){2}")

@@ -12,8 +12,10 @@ For two threads, give `--threads 2` on a machine that does nothing else, and com
 
 Prints a table, and the files of the libraries that differ. Differences are expected in files that
 hold a version or a time: `index.json` and `renderings.json` have hashes of code, `report.*`,
-`run.json` and `history.json` have seconds, and SQLite files their own counters. Exits with 1 if any
-other file differs.
+`run.json` and `history.json` have seconds, SQLite files their own counters, and `checksums.json`
+and `library.json` the hashes of these; `sources.json` has times of files. Names of segments depend
+on the code that renders formulas: segments are compared by their place, without the manifest that
+names them. Exits with 1 if any other file differs.
 """
 
 import argparse
@@ -34,10 +36,10 @@ from eqemb.storage.atomic import new_file
 
 RUN = "--run-version"  # how this script starts itself
 ROOT = Path(__file__).resolve().parents[1]
-#: Files that hold hashes of code, seconds or counters of SQLite.
+#: Files that hold hashes of code, seconds, counters of SQLite, or what depends on these.
 VARYING = frozenset({
     "index.json", "renderings.json", "report.json", "report.html", "run.json", "history.json",
-    "records.sqlite",
+    "records.sqlite", "checksums.json", "library.json", "manifest.json", "sources.json",
 })  # fmt: skip
 Figures = dict[str, float]
 
@@ -56,12 +58,20 @@ def run_version(papers: Path, work: Path, threads: int, *, train: bool) -> dict[
 
 
 def hashes(library: Path) -> dict[str, str]:
-    """Return the hash of each file of a library; checkpoints, which hold seconds, are left out."""
-    return {
-        path.relative_to(library).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(library.rglob("*"))
-        if path.is_file() and path.suffix != ".checkpoint"
-    }
+    """Return the hash of each file of a library; segments are numbered.
+
+    Checkpoints, which hold seconds, are left out.
+    """
+    (manifest,) = library.glob("generations/*/manifest.json")
+    segments = json.loads(manifest.read_text("utf-8"))["segments"]
+    numbers = {part["name"]: str(number) for number, part in enumerate(segments)}
+    found = {}
+    for path in sorted(library.rglob("*")):
+        if path.is_file() and path.suffix != ".checkpoint":
+            parts = path.relative_to(library).parts
+            name = "/".join(numbers.get(part, part) for part in parts)
+            found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return found
 
 
 def measure_version(tree: Path, papers: Path, work: Path, given: argparse.Namespace) -> Any:
@@ -119,9 +129,10 @@ def main() -> None:
     old, new = (sides[name][-1]["files"] for name in ("before", "after"))
     differ = sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
     unexpected = [name for name in differ if Path(name).name not in VARYING]
+    equal = len(old.keys() | new.keys()) - len(differ)
     shown = f"{count:,} papers, {given.threads} thread(s), least of {given.rounds} rounds\n\n"
     shown += stage_table(*seconds)
-    shown += f"\n{len(old) - len(differ)} files are equal, {len(differ)} differ; of these"
+    shown += f"\n{equal} files are equal, {len(differ)} differ; of these"
     shown += f" {len(unexpected)} hold neither a version nor a time.\n"
     print(shown, *unexpected, sep="\n")
     if given.output is not None:

@@ -22,11 +22,11 @@ DOLLAR = "\uff04"
 
 # A word: letters (with combining accents, too) and digits, with inner hyphens, apostrophes and dots
 # ("f-measure", "e.g").
-_WORD_PART = r"[^\W_]+(?:[\u0300-\u036f]+[^\W_]*)*"
+_WORD_PART = r"[^\W_]++(?:[\u0300-\u036f]++[^\W_]*+)*+"
+_WHOLE_WORD = re.compile(rf"{_WORD_PART}(?:[-'\u2019\u2010\u2011.]{_WORD_PART})*+")
+_INLINE_MATH = re.compile(r"\$[^$]*\$")
 #: Inline mathematics; an equation (group 1); a word (group 2).
-_TEXT_TOKEN = re.compile(
-    rf"\$[^$]*\$|({EQUATION_MARK})|({_WORD_PART}(?:[-'\u2019\u2010\u2011.]{_WORD_PART})*)"
-)
+_TEXT_TOKEN = re.compile(rf"{_INLINE_MATH.pattern}|({EQUATION_MARK})|({_WHOLE_WORD.pattern})")
 #: The same without words.
 _MATH_OR_EQUATION = re.compile(rf"\$[^$]*\$|({EQUATION_MARK})")
 #: The kind of a token by its group.
@@ -66,13 +66,14 @@ def read_tokens(text: str) -> tuple[list[str], list[int]]:
 
     A faster `tokenize` for callers that need no positions.
     """
-    words: list[str] = []
+    if "$" in text:
+        text = _INLINE_MATH.sub("$", text)
+    first, *rest = text.split(EQUATION_MARK)
+    words = _WHOLE_WORD.findall(first)
     places: list[int] = []
-    for mark, word in _TEXT_TOKEN.findall(text):
-        if word:
-            words.append(word)
-        elif mark:
-            places.append(len(words))
+    for part in rest:
+        places.append(len(words))
+        words += _WHOLE_WORD.findall(part)
     return words, places
 
 

@@ -251,7 +251,8 @@ def test_sketch_does_not_depend_on_earlier_documents(monkeypatch: pytest.MonkeyP
     """Every process computes the same sketch, whatever its cache contains."""
     document = words(1000, 1)
     expected = sketch(document)
-    monkeypatch.setattr(near_duplicates, "_words", dict.fromkeys(map(str, range(300_001)), 1))
+    full = near_duplicates._WordHashes(dict.fromkeys(map(str, range(300_001)), 1))
+    monkeypatch.setattr(near_duplicates, "_word_hashes", full)
     assert (sketch(document) == expected).all()
 
 

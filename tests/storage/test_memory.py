@@ -1,6 +1,8 @@
 """The memory that is free, by what Linux says and by control groups."""
 
+import gc
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -8,7 +10,7 @@ import pytest
 from eqemb.library import executor
 from eqemb.library.executor import memory_share
 from eqemb.storage import memory
-from eqemb.storage.memory import available_memory
+from eqemb.storage.memory import available_memory, rare_collections
 
 GB = 1 << 30
 
@@ -76,3 +78,21 @@ def test_workers_share_the_free_memory(
     """Nine tenths of it; at least 1 GB each, and at most what is given."""
     monkeypatch.setattr(executor, "available_memory", lambda: free)
     assert memory_share(6 * GB, jobs) == pytest.approx(share, abs=8)
+
+
+@pytest.fixture
+def threshold() -> Iterator[None]:
+    """Restore how often cyclic garbage is collected."""
+    before = gc.get_threshold()
+    yield
+    gc.set_threshold(*before)
+
+
+@pytest.mark.usefixtures("threshold")
+@pytest.mark.parametrize(("before", "meanwhile"), [(700, 100_000), (200_000, 200_000), (0, 0)])
+def test_collections_are_rare_meanwhile(before: int, meanwhile: int) -> None:
+    """They are as before afterwards; where there are none, there are still none."""
+    gc.set_threshold(before, 10, 10)
+    with rare_collections():
+        assert gc.get_threshold() == (meanwhile, 10, 10)
+    assert gc.get_threshold() == (before, 10, 10)

@@ -8,6 +8,7 @@ string has none.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from html import escape
 from itertools import chain
 from typing import Any
@@ -203,19 +204,9 @@ class _MathmlWriter:
             return self.matrix(node)
         if kind == "O!":
             return self.built(node)
-        look, mark = node.look or {}, self.attributes(node)
-        text = str(look.get("glyph", "")) or unescape(node.tag[2:])
-        if kind == "V!":
-            return _identifier(node.tag, text, mark, look)
-        if kind == "N!":
-            return f"<mn{mark}>{escape(text)}</mn>"
-        if kind == "T!":
-            return f"<mtext{mark}>{_text(str(look.get('text', text)))}</mtext>"
-        if kind == "E!":
-            return f"<merror{mark}><mtext>{escape(text)}</mtext></merror>"
-        if kind == "W!":
-            return f"<mrow{mark}></mrow>"
-        return _operator(unescape(node.tag), mark, look)
+        if not node.look and not self.added:
+            return _plain_symbol(node.tag)
+        return _symbol(node.tag, self.attributes(node), node.look or {})
 
     def built(self, node: Node) -> str:
         """Fractions and roots."""
@@ -322,7 +313,7 @@ def _stacks(node: Node) -> bool:
 
 
 def _is_function(node: Node) -> bool:
-    return node.tag in FUNCTIONS or "name" in (node.look or {})
+    return node.tag in FUNCTIONS or (node.look is not None and "name" in node.look)
 
 
 def _is_mark(node: Node) -> bool:
@@ -339,6 +330,28 @@ def _wants_space(node: Node) -> bool:
     if _is_function(node) or node.tag in BIG or node.tag in ("∂", "∇"):
         return True
     return not (node.tag[:2] == "M!" or node.tag in _BRACKETS or _is_mark(node))
+
+
+@lru_cache(maxsize=1 << 12)
+def _plain_symbol(tag: str) -> str:
+    """A symbol without hints: most symbols, and the same few."""
+    return _symbol(tag, "", {})
+
+
+def _symbol(tag: str, mark: str, look: dict[str, Any]) -> str:
+    kind = tag[:2]
+    text = str(look.get("glyph", "")) or unescape(tag[2:])
+    if kind == "V!":
+        return _identifier(tag, text, mark, look)
+    if kind == "N!":
+        return f"<mn{mark}>{escape(text)}</mn>"
+    if kind == "T!":
+        return f"<mtext{mark}>{_text(str(look.get('text', text)))}</mtext>"
+    if kind == "E!":
+        return f"<merror{mark}><mtext>{escape(text)}</mtext></merror>"
+    if kind == "W!":
+        return f"<mrow{mark}></mrow>"
+    return _operator(unescape(tag), mark, look)
 
 
 def _identifier(tag: str, text: str, mark: str, look: dict[str, Any]) -> str:

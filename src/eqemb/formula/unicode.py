@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 from eqemb.formula.commands import FUNCTIONS, unescape
 from eqemb.formula.tree import EDGES, Node, baseline, walk
@@ -28,6 +29,7 @@ _STOPS = frozenset({"&comma;", ".", ";"})
 _MARKED = "\ue000"
 #: Marked characters with their accents, and the blanks between them.
 _RUN = re.compile(f"{_MARKED}.[\u0300-\u036f\u20d7]*(?: *{_MARKED}.[\u0300-\u036f\u20d7]*)*")
+_RUN_OF_BLANKS = re.compile(r" {2,}")
 _AROUND = ("⟦", "⟧")
 _GROUP_TAG = re.compile(r"M!((?:&\w+;|\D)?)((?:&\w+;|\D)?)(\d+)x(\d+)\Z")
 
@@ -91,7 +93,7 @@ class _TextWriter:
                 text = _row_gap(previous, item) + text
             out.append(text)
             previous = item
-        return re.sub(r" {2,}", " ", "".join(out)).strip()
+        return _RUN_OF_BLANKS.sub(" ", "".join(out)).strip()
 
     def symbol(self, node: Node, depth: int) -> str:
         text = self.core(node, depth)
@@ -134,7 +136,7 @@ class _TextWriter:
             return ""
         if node.look and "glyph" in node.look:
             return self.mark(node, str(node.look["glyph"]))
-        return self.mark(node, _bare(unescape(tag[2:] if kind[1:] == "!" else tag)))
+        return self.mark(node, _symbol(tag))
 
     def pair(self, node: Node, between: str, depth: int) -> str:
         """What is over and under, without a bar, on one line."""
@@ -176,6 +178,11 @@ class _TextWriter:
         return self.mark(node, unescape(opener)) + inside + self.mark(node, unescape(closer))
 
 
+@lru_cache(maxsize=1 << 12)
+def _symbol(tag: str) -> str:
+    return _bare(unescape(tag[2:] if tag[1:2] == "!" else tag))
+
+
 def _touches(neighbour: Node | None) -> bool:
     """Whether a fraction needs brackets: `a(b/c)` is not `ab/c`."""
     if neighbour is None or neighbour.tag == "&comma;":
@@ -192,7 +199,11 @@ def _row_gap(previous: Node, first: Node) -> str:
 
 
 def _is_infix(node: Node) -> bool:
-    tag = node.tag
+    return _is_infix_tag(node.tag)
+
+
+@lru_cache(maxsize=1 << 12)
+def _is_infix_tag(tag: str) -> bool:
     return tag[1:2] != "!" and tag[:1] not in "?&∑∏∫" and tag not in _TIGHT
 
 

@@ -46,6 +46,7 @@ from eqemb.index.segments import IndexSegment, IndexSegments
 from eqemb.index.stemming import STOP_STEMS, stem
 from eqemb.library.database import Records
 from eqemb.storage.mapped import will_read, will_read_all
+from eqemb.storage.memory import rare_collections
 from eqemb.symbols import Definition, Glossary, Meaning, Symbol, probability
 
 #: Definitions that are less sure are not indexed.
@@ -69,6 +70,7 @@ class IndexedDefinition(NamedTuple):
     confidence: float
 
 
+@rare_collections()
 def index_definitions(records: Records, folder: Path) -> None:
     """Find and index the definitions of every article of a segment."""
     lines: list[str] = []

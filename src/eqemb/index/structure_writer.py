@@ -25,8 +25,10 @@ from eqemb.index.postings import (
 from eqemb.index.segments import write_types
 from eqemb.index.worked_numbers import WorkedNumbersWriter
 from eqemb.library.database import Records
+from eqemb.storage.memory import rare_collections
 
 
+@rare_collections()
 def index_structure(records: Records, folder: Path) -> None:
     """Index the structure of every type of a segment into `folder`; equations.npy is there."""
     alignment, units = AlignmentWriter(folder), PostingsWriter(folder, "units")

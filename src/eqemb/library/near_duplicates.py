@@ -45,14 +45,25 @@ _WORD_WEIGHTS = [pow(_MULTIPLIER, k + 1, 1 << 64) for k in range(RUN)]
 _FILE = "sketches.safetensors"
 _MOST_WORDS = 50_000  # whose hashes are kept in memory
 
-_words: dict[str, int] = {}
+
+class _WordHashes(dict[str, int]):
+    """Hashes of words as written; unlike `hash`, with the same result in every process."""
+
+    def __missing__(self, word: str) -> int:
+        if len(self) >= _MOST_WORDS:
+            self.clear()
+        value = self[word] = zlib.crc32(word.lower().encode()) + 1
+        return value
+
+
+_word_hashes = _WordHashes()
 
 
 def sketch(words: list[str]) -> Hashes:
     """Return the sampled hashes of a document's 8-word runs, sorted and unique."""
     if len(words) < RUN:
         return np.empty(0, np.uint64)
-    hashed = np.fromiter((_word(word) for word in words), np.uint64, len(words))
+    hashed = np.fromiter(map(_word_hashes.__getitem__, words), np.uint64, len(words))
     runs = len(words) - RUN + 1
     total = np.zeros(runs, np.uint64)
     for k, weight in enumerate(_WORD_WEIGHTS):
@@ -61,16 +72,6 @@ def sketch(words: list[str]) -> Hashes:
     total *= np.uint64(0xBF58476D1CE4E5B9)
     total ^= total >> np.uint64(29)
     return np.unique(total[(total & _SAMPLE) == 0])
-
-
-def _word(word: str) -> int:
-    """Hash a word; unlike `hash`, with the same result in every process."""
-    value = _words.get(word)
-    if value is None:
-        if len(_words) >= _MOST_WORDS:
-            _words.clear()
-        value = _words[word] = zlib.crc32(word.lower().encode()) + 1
-    return value
 
 
 # ------------------------------------------------------------ the sketches of a segment

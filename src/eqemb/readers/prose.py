@@ -24,14 +24,18 @@ _TYPOGRAPHY = (
 )  # fmt: skip
 # Braces of inline mathematics, protected from the replacement above.
 _PROTECTED = (("\ue100", "{"), ("\ue101", "}"))
-_STOP = re.compile(rf"[.!?][\"')\]”’}}]*\s+|(?<!\s)[^\S{BREAK}]*+{BREAK}\s*")
+_STOP = re.compile(r"[.!?][\"')\]”’}]*\s+")
+#: The same in text with forced breaks, a third as fast: an alternative may begin anywhere.
+_STOP_OR_BREAK = re.compile(rf"{_STOP.pattern}|(?<!\s)[^\S{BREAK}]*+{BREAK}\s*")
 _ABBREVIATION = re.compile(
     r"(?:\b(?:e\.?g|i\.?e|cf|vs|resp|al|etc|viz|ca|approx|w\.?r\.?t|s\.?t|a\.?k\.?a|i\.?i\.?d|"
     r"[Ff]igs?|[Ee]qs?|[Ee]qns?|[Ss]ecs?|[Ss]ect|[Cc]haps?|[Cc]h|[Tt]abs?|[Tt]hms?|[Ll]em|[Pp]rop|"
     r"[Cc]or|[Dd]ef|[Rr]em|[Aa]lgs?|[Aa]lg|[Rr]efs?|[Aa]pp|[Nn]os?|[Vv]ol|[Pp]p|[Dd]r|[Pp]rof|"
     r"Mr|Mrs|Ms|St|Jr|Inc|Ltd|Univ|Dept|ed|eds|et|incl|max|min|[A-Z]))\.$"
 )
-_TIDY = re.compile(r" ?\([\s,;]*\)| ?\[[\s,;]*\]| (?=[.,;:?!](?:\s|$))")
+# Each alternative begins with its own character, so that other characters are skipped fast.
+_EMPTY_BRACKETS = r"\([\s,;]*\)|\[[\s,;]*\]"
+_TIDY = re.compile(rf" (?:{_EMPTY_BRACKETS}|(?=[.,;:?!](?:\s|$)))|{_EMPTY_BRACKETS}")
 _LOWER_NEXT = re.compile(r"[a-zà-öø-ÿ,;:)]")
 #: Words that need what follows: without it, "as shown in, this holds".
 _NEEDS_OBJECT = re.compile(
@@ -135,7 +139,7 @@ def sentences(text: str) -> list[str]:
     """Split one clean paragraph into sentences."""
     found: list[str] = []
     start = seen = dollars = 0
-    for match in _STOP.finditer(text):
+    for match in (_STOP_OR_BREAK if BREAK in text else _STOP).finditer(text):
         dollars += text.count("$", seen, match.end())
         seen = match.end()
         if BREAK not in match[0]:  # str.strip treats BREAK as a blank

@@ -38,6 +38,7 @@ _INDEX_MARKS = frozenset({"&comma;", "−", "+", "V!…", "V!⋯", ":", "/", "."
 INDEX_DASH = "·"
 DOTS = frozenset({"V!…", "V!⋯"})
 _NO_EDGES: frozenset[str] = frozenset()
+_SCRIPT_EDGES = frozenset("bouacd")
 _SPACING = frozenset({"space", "row", "cell"})
 
 
@@ -195,7 +196,7 @@ def _own_edges(node: Node) -> frozenset[str]:
     kids = node.kids
     if kids is None:
         return _NO_EDGES
-    own = set(kids) & set("bouacd")
+    own = kids.keys() & _SCRIPT_EDGES
     if "a" in own and (_is_power(kids["a"]) or not _is_short(kids["a"])):
         own.discard("a")
     if "b" in own and not _is_short(kids["b"]):
@@ -219,6 +220,8 @@ def _is_transposition(edge: str, script: Node) -> bool:
 
 
 def _is_short(script: Node) -> bool:
+    if script.n is None and script.kids is None:
+        return True
     stack, count = [script], 0
     while stack:
         node = stack.pop()
@@ -319,14 +322,19 @@ def _is_index(script: Node) -> bool:
     row = list(first_nodes(baseline(script)))
     if len(row) == 1 and row[0].tag[:4] == "M!()":
         row = list(first_nodes(baseline(row[0].get("w"))))
-    words = "".join(node.tag[2:] if node.tag[:2] == "V!" else " " for node in row)
+    return _is_index_row(tuple([node.tag for node in row]))
+
+
+@lru_cache(maxsize=1 << 14)
+def _is_index_row(tags: tuple[str, ...]) -> bool:
+    words = "".join(tag[2:] if tag[:2] == "V!" else " " for tag in tags)
     if any(len(word) > 1 and not set(word) <= set("ijklmnpqrst") for word in words.split()):
         return False
     return all(
-        node.tag in _INDEX_MARKS
-        or node.tag[:2] == "N!"
-        or (node.tag[:2] == "V!" and len(node.tag) == 3 and node.tag[2].islower())
-        for node in row
+        tag in _INDEX_MARKS
+        or tag[:2] == "N!"
+        or (tag[:2] == "V!" and len(tag) == 3 and tag[2].islower())
+        for tag in tags
     )
 
 
@@ -335,12 +343,23 @@ def _latex(node: Node, own: frozenset[str]) -> str:
     look = {name: hint for name, hint in (node.look or {}).items() if name not in _SPACING}
     if not own and not look:
         return _letter_latex(node.tag)
+    scripts = {edge: child for edge, child in (node.kids or {}).items() if edge in own}
+    if not look and all(_is_plain(child) for child in scripts.values()):
+        return _letter_latex(node.tag, *((edge, child.tag) for edge, child in scripts.items()))
     alone = Node(node.tag, look)
-    if own and node.kids is not None:
-        alone.kids = {edge: child for edge, child in node.kids.items() if edge in own}
+    alone.kids = scripts or None
     return to_latex(alone)
 
 
-@lru_cache(maxsize=4096)
-def _letter_latex(tag: str) -> str:
-    return to_latex(Node(tag))
+def _is_plain(script: Node) -> bool:
+    """Whether a script is one symbol without hints, as most are."""
+    return script.n is None and script.kids is None and not script.look
+
+
+@lru_cache(maxsize=1 << 14)
+def _letter_latex(tag: str, *scripts: tuple[str, str]) -> str:
+    """LaTeX of a letter with plain scripts, given their edges and tags."""
+    alone = Node(tag)
+    for edge, script in scripts:
+        alone.put(edge, Node(script))
+    return to_latex(alone)

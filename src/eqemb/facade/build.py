@@ -14,7 +14,6 @@ continues the work.
     read/, merged/  the segment that is being written
 """
 
-import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -60,6 +59,7 @@ from eqemb.library.source_record import SourceRecord, keep_source_record
 from eqemb.models.embeddings import own_model
 from eqemb.sources import Found, Limits, common_root, discover, resolve_root
 from eqemb.sources.files import paper_folders
+from eqemb.storage.removal import remove_beside
 
 
 def read_library(  # noqa: PLR0913
@@ -252,7 +252,7 @@ def switch_generation(folder: Path, generation: Path) -> None:
     """Make a generation current, after removing its intermediate files."""
     remove_unlisted(generation)
     forget_origins(generation)
-    shutil.rmtree(generation / "training", ignore_errors=True)
+    remove_beside(generation / "training")
     state = read_state(folder)
     before = None if state is None else folder / "generations" / str(state["generation"])
     with OpenLibrary(folder, generation) as library:

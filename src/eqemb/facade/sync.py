@@ -8,7 +8,6 @@ import contextlib
 import dataclasses
 import itertools
 import os
-import shutil
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -66,6 +65,7 @@ from eqemb.sources.files import (
 from eqemb.sources.looks import files_of
 from eqemb.sources.names import encodable
 from eqemb.sources.roots import path_below
+from eqemb.storage.removal import remove_folder
 
 
 @dataclass
@@ -252,7 +252,7 @@ def _left_out(selectors: list[Selector]) -> dict[str, Any]:
 
 def _discard(generation: Path, folder: Path) -> None:
     """Remove a generation that the library does not need."""
-    shutil.rmtree(generation, ignore_errors=True)
+    remove_folder(generation)
     remove_leftovers(folder)
 
 

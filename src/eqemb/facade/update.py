@@ -5,7 +5,6 @@ segments. The model stays until `retrain`.
 """
 
 import dataclasses
-import shutil
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -65,6 +64,7 @@ from eqemb.models.embeddings import Embeddings, own_model
 from eqemb.sources import Found, Limits, discover, is_better_form, resolve_root
 from eqemb.sources.files import is_folder, paper_folders
 from eqemb.storage import atomic
+from eqemb.storage.removal import remove_folder
 
 
 @dataclass
@@ -208,7 +208,7 @@ def _give_up(generation: Path, limits: Limits, new: tuple[Segment, ...], change:
     if not change.known:
         Manifest(new, "").save(generation)
         require_articles(write_report(generation, limits), generation.parents[1], generation)
-    shutil.rmtree(generation, ignore_errors=True)
+    remove_folder(generation)
     remove_leftovers(generation.parents[1])
 
 

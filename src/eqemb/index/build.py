@@ -14,7 +14,6 @@ by a few numbers for each equation). All files are read memory-mapped.
 import json
 import logging
 import os
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -47,6 +46,7 @@ from eqemb.models.embeddings import Embeddings
 from eqemb.storage.array_file import file_hash
 from eqemb.storage.atomic import new_file, new_folder, sync_folder, write_json
 from eqemb.storage.checksums import CHECKSUMS, find_damage, is_sealed, read_checksums
+from eqemb.storage.removal import remove_folder
 
 _log = logging.getLogger("eqemb")
 
@@ -85,7 +85,7 @@ def merge_index(parts: Sequence[SegmentIndex], records: Records, folder: Path) -
         index_windows(folder, records)
         finish_index(folder)
     except CannotMergeError as error:
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_folder(folder)
         if records.documents > segments.SEGMENT_DOCUMENTS:
             raise
         _log.warning("%s: its papers are indexed again", error)

@@ -15,7 +15,6 @@ import itertools
 import json
 import logging
 import os
-import shutil
 import socket
 import sqlite3
 import time
@@ -37,6 +36,7 @@ from eqemb.sources import Found
 from eqemb.sources.files import exists
 from eqemb.sources.remote import is_remote
 from eqemb.storage.atomic import write_atomically
+from eqemb.storage.removal import remove_folder
 
 _log = logging.getLogger("eqemb")
 #: How often a segment is dealt out before we give up.
@@ -228,7 +228,7 @@ class _Attempt:
     def remove(self) -> None:
         """Remove what the worker has written, except for a segment that was moved."""
         _note_path(self.folder).unlink(missing_ok=True)
-        shutil.rmtree(self.folder, ignore_errors=True)
+        remove_folder(self.folder)
 
 
 class ClusterEngine:
@@ -322,7 +322,7 @@ class ClusterEngine:
             for handle in self._running:
                 self._cluster.cancel(handle)
             self._cluster.close()
-            shutil.rmtree(self._parts, ignore_errors=True)
+            remove_folder(self._parts)
 
 
 def _result(cluster: Cluster, handle: Any, attempt: _Attempt) -> Made | None:

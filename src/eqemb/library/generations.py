@@ -18,7 +18,6 @@ it was closed removes the old generation, and the segments and vectors that no g
 import contextlib
 import json
 import os
-import shutil
 import sqlite3
 import weakref
 from collections.abc import Iterator
@@ -36,6 +35,7 @@ from eqemb.library.segments import Manifest, open_segments, written_segments
 from eqemb.storage.atomic import make_folders, sync_folder, to_json, write_atomically
 from eqemb.storage.checksums import OpenedFiles
 from eqemb.storage.locks import hold, remove_unheld
+from eqemb.storage.removal import remove_folder
 
 #: The end of the names of folders that are being removed.
 _GONE = ".gone"
@@ -407,4 +407,4 @@ def _remove_others(folder: Path, names: set[str]) -> None:
                         path.replace(gone)
                     except OSError:  # Windows, while a file of it is open: the next change tries
                         continue
-                shutil.rmtree(gone, ignore_errors=True)
+                remove_folder(gone)

@@ -12,7 +12,6 @@ import json
 import logging
 import os
 import platform
-import shutil
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -58,6 +57,7 @@ from eqemb.storage.atomic import (
     write_atomically,
 )
 from eqemb.storage.locks import locked
+from eqemb.storage.removal import remove_folder
 
 _log = logging.getLogger("eqemb")
 _COMMIT_AFTER = 200  # records that are copied
@@ -282,7 +282,7 @@ def begin_generation(folder: Path, steps: list[dict[str, Any]], *, resume: bool)
                 "another version of eqemb; start again without --resume"
             )
         return generation
-    shutil.rmtree(generation, ignore_errors=True)
+    remove_folder(generation)
     make_folders(generation)
     write_atomically(generation / "settings.json", to_json(_settings(steps)))
     return generation
@@ -336,7 +336,7 @@ def require_articles(report: dict[str, Any], folder: Path, generation: Path) -> 
     if report["articles"] == 0:
         step = load_json(generation / "settings.json")["steps"][-1]
         files = describe_files(resolve_paths(step))
-        shutil.rmtree(generation, ignore_errors=True)
+        remove_folder(generation)
         remove_leftovers(folder)
         for empty in (generation.parent, folder / "segments"):
             with contextlib.suppress(OSError):  # it is not empty, or does not exist

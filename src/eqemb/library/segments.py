@@ -13,7 +13,6 @@ import contextlib
 import hashlib
 import itertools
 import json
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -42,6 +41,7 @@ from eqemb.storage.atomic import (
     write_atomically,
 )
 from eqemb.storage.checksums import seal
+from eqemb.storage.removal import remove_beside, remove_folder
 
 #: Documents of a segment that is read. Memory for building grows with this, not with the library.
 SEGMENT_DOCUMENTS = 1_000
@@ -229,8 +229,8 @@ def remove_unlisted(generation: Path) -> None:
     """Remove what a finished generation does not need: lists and unfinished segments."""
     for name in (READ, MERGED):
         (generation / f"{name}.json").unlink(missing_ok=True)
-        for folder in (generation / name, generation / f"{name}-parts"):
-            shutil.rmtree(folder, ignore_errors=True)
+        remove_beside(generation / name)
+        remove_beside(generation / f"{name}-parts")
 
 
 class SegmentPart(NamedTuple):
@@ -267,7 +267,7 @@ def complete_segment(
             write_sketches(folder, (np.frombuffer(data, np.uint64) for data in records.sketches()))
         write_atomically(folder / "summary.json", json.dumps(summarise(records)))
         if indexer is not None:
-            shutil.rmtree(folder / "index", ignore_errors=True)
+            remove_folder(folder / "index")
             _write_index(folder / "index", indexer, records, [part.own_index for part in merged])
     seal(folder)
     sync_tree(folder)
@@ -458,7 +458,7 @@ class SegmentWriter:
         if place.exists():  # the same documents were added before
             if self.repairs:
                 _replace_files(folder / "index", place / "index")
-            shutil.rmtree(folder)
+            remove_beside(folder)
         else:
             folder.rename(place)
             sync_folder(place.parent)
@@ -472,12 +472,12 @@ class SegmentWriter:
     def discard(self) -> None:
         """Remove the records of an unfinished segment."""
         self.close()
-        shutil.rmtree(self._work, ignore_errors=True)
+        remove_folder(self._work)
 
     def discard_parts(self) -> None:
         """Remove the segments that are not finished."""
         self.discard()
-        shutil.rmtree(self.parts, ignore_errors=True)
+        remove_folder(self.parts)
         self._pending.clear()
 
     def close(self) -> None:

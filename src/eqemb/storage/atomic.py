@@ -26,6 +26,7 @@ from typing import Any
 
 from eqemb.errors import EqembError, UsageError, name_path
 from eqemb.storage.locks import has_locks, lock_folder
+from eqemb.storage.removal import remove_folder
 
 #: How often Windows is asked to replace a file.
 _ATTEMPTS = 15 if os.name == "nt" else 1
@@ -73,7 +74,7 @@ def new_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
     path = path.resolve()  # a link is kept, and its target replaced
     if find_folder(path) != path:
         find_folder(path).rename(path)
-    shutil.rmtree(_aside(path), ignore_errors=True)
+    remove_folder(_aside(path))
     if path.exists() and not replace:
         raise UsageError(f"{path} already exists; choose another path or remove it")
     if path.exists() and not path.is_dir():
@@ -108,7 +109,7 @@ def _move_into_place(made: Path, path: Path) -> None:
         except BaseException:
             aside.rename(path)
             raise
-        shutil.rmtree(aside, ignore_errors=True)
+        remove_folder(aside)
 
 
 def _exchange(one: Path, other: Path) -> bool:
@@ -142,7 +143,7 @@ def _temporary_folder(path: Path) -> Iterator[Path]:
         try:
             yield made
         finally:
-            shutil.rmtree(made, ignore_errors=True)
+            remove_folder(made)
             if lock is not None:
                 os.close(lock)
 
@@ -159,7 +160,7 @@ def _remove_leftovers(path: Path) -> None:
     for found in [entry for entry in path.parent.iterdir() if leftover.fullmatch(entry.name)]:
         lock = lock_folder(found, wait=False)
         if lock is not None or (not has_locks(path.parent) and _is_old(found)):
-            shutil.rmtree(found, ignore_errors=True)
+            remove_folder(found)
         if lock is not None:
             os.close(lock)
 

@@ -7,11 +7,11 @@ Windows does not remove meanwhile.
 
 import contextlib
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 from eqemb.errors import EqembError, name_path
+from eqemb.storage.removal import remove_folder
 
 try:
     import fcntl
@@ -83,7 +83,7 @@ def hold(folder: Path) -> int | None:
 def remove_unheld(folder: Path) -> None:
     """Remove a folder, unless a process holds it."""
     if not _is_held(folder):
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_folder(folder)
 
 
 def _is_held(folder: Path) -> bool:

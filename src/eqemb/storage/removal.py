@@ -1,0 +1,30 @@
+"""Remove folders that are not needed any more, as far as the system lets us."""
+
+import shutil
+import time
+from pathlib import Path
+
+#: Tries, and seconds between the first two: another process may hold a file for a moment, such as a
+#: virus scanner on Windows.
+_TRIES, _PAUSE = 4, 0.01
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder if it exists; what cannot be removed is left."""
+    for number in range(_TRIES):
+        if number:
+            time.sleep(_PAUSE * number)
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            return
+
+
+def remove_beside(folder: Path) -> None:
+    """Remove a folder that must not be left: it takes a hidden name first.
+
+    Hidden files and folders do not count as parts of a library.
+    """
+    if folder.exists():
+        hidden = folder.with_name(f".{folder.name}")
+        remove_folder(hidden)
+        remove_folder(folder.rename(hidden))

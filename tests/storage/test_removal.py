@@ -1,0 +1,61 @@
+"""Removing folders: again if that fails, and hidden where nothing may be left."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from eqemb.storage import removal
+from eqemb.storage.removal import remove_beside, remove_folder
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a file."""
+    made = tmp_path / "folder"
+    made.mkdir()
+    (made / "file").write_text("x")
+    return made
+
+
+def refuse_removals(monkeypatch: pytest.MonkeyPatch, times: int) -> None:
+    """Let so many removals do nothing, as if another process held a file."""
+    left, remove = iter(range(times)), shutil.rmtree
+
+    def some(path: Path, *, ignore_errors: bool) -> None:
+        if next(left, None) is None:
+            remove(path, ignore_errors=ignore_errors)
+
+    monkeypatch.setattr(removal, "_PAUSE", 0)
+    monkeypatch.setattr(shutil, "rmtree", some)
+
+
+def test_removal_is_tried_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that is held for a moment does not leave the folder."""
+    refuse_removals(monkeypatch, 2)
+    remove_folder(folder)
+    assert not folder.exists()
+
+
+def test_folder_that_cannot_be_removed_is_left(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is no error."""
+    refuse_removals(monkeypatch, 1_000)
+    remove_folder(folder)
+    assert (folder / "file").exists()
+
+
+def test_folder_that_must_not_be_left_is_hidden(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that it does not count as a part of the folder that it is in."""
+    refuse_removals(monkeypatch, 1_000)
+    remove_beside(folder)
+    assert [path.name for path in folder.parent.iterdir()] == [".folder"]
+
+
+def test_nothing_to_remove_is_no_error(tmp_path: Path) -> None:
+    """For either function."""
+    remove_folder(tmp_path / "none")
+    remove_beside(tmp_path / "none")

@@ -121,6 +121,13 @@ def test_a_file_that_becomes_a_pipe_is_not_opened(tmp_path: Path) -> None:
         load(other)
 
 
+def test_a_library_that_is_a_pipe_is_refused(tmp_path: Path) -> None:
+    """Opening it does not wait, and the error names it."""
+    os.mkfifo(tmp_path / "library.json")
+    with pytest.raises(OSError, match=r"not a regular file.*library.json"):
+        Library.open(tmp_path)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_special_metadata_is_not_read(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

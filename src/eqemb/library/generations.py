@@ -35,6 +35,7 @@ from eqemb.library.segments import Manifest, open_segments, written_segments
 from eqemb.storage.atomic import make_folders, sync_folder, to_json, write_atomically
 from eqemb.storage.checksums import OpenedFiles
 from eqemb.storage.locks import hold, remove_unheld
+from eqemb.storage.regular_file import open_regular
 from eqemb.storage.removal import remove_folder
 
 #: The end of the names of folders that are being removed.
@@ -255,7 +256,8 @@ def read_state(folder: Path) -> dict[str, Any] | None:
     It has the hash of the checksums if this version, or a later one, wrote it.
     """
     try:
-        state = json.loads((folder / "library.json").read_text("utf-8"))
+        with open_regular(folder / "library.json") as file:  # reading a pipe would never end
+            state = json.loads(file.read().decode("utf-8"))
         number = state["format"]
         if number == RECORDS_FORMAT:
             found = {"format": number, "generation": int(state["generation"])}

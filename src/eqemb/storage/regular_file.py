@@ -37,11 +37,11 @@ def is_special(state: os.stat_result) -> bool:
 
 
 def _open(path: str, flags: int) -> int:
-    _check(Path(path).stat())  # opening a device may already have an effect
+    _check(Path(path).stat(), path)  # opening a device may already have an effect
     handle = os.open(path, flags | _WITHOUT_WAITING)
     try:
         state = os.fstat(handle)  # it may have been replaced meanwhile
-        _check(state)
+        _check(state, path)
         if _is_sparse(handle, state):
             raise OSError(errno.EFBIG, f"a sparse file of {state.st_size:,} bytes", path)  # noqa: TRY301
     except BaseException:
@@ -50,9 +50,9 @@ def _open(path: str, flags: int) -> int:
     return handle
 
 
-def _check(state: os.stat_result) -> None:
+def _check(state: os.stat_result, path: str) -> None:
     if is_special(state):
-        raise OSError(errno.EINVAL, NOT_REGULAR)
+        raise OSError(errno.EINVAL, NOT_REGULAR, path)
 
 
 @functools.cache

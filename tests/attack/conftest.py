@@ -35,7 +35,7 @@ def _count(stats: dict[str, list[Any]], outcomes: tuple[str, ...]) -> "Counter[s
         for report in stats.get(outcome, []):
             kind = _kind(report)
             if kind is not None:
-                found[kind] += dict(report.user_properties).get("cases", 1)
+                found[kind] += dict(getattr(report, "user_properties", ())).get("cases", 1)
     return found
 
 

@@ -35,6 +35,12 @@ def test_words_are_flat_ids_with_pointers() -> None:
     assert corpus.counts.tolist() == [2, 2, 1]
 
 
+def test_the_repr_is_short() -> None:
+    """It has sizes instead of every word."""
+    shown = "<Corpus: 3 articles, 5 tokens of 3 words, 2 equation types>"
+    assert repr(Corpus.build(ARTICLES, ALL)) == shown
+
+
 def test_equations_stand_between_words() -> None:
     """An equation's place is the word it stands before, or the end of its article."""
     corpus = Corpus.build(ARTICLES, ALL)

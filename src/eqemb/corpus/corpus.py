@@ -62,7 +62,7 @@ TokenStream = Iterable[str | EquationToken | Equation]
 ArticleSource = Article | tuple[str, str, TokenStream]
 
 
-@dataclass
+@dataclass(repr=False)
 class Corpus:
     """Words, equations and units of a collection."""
 
@@ -85,6 +85,10 @@ class Corpus:
     table: list[Removed] = field(default_factory=list)
     left_out: int = 0
     """Near-duplicate articles that were left out."""
+
+    def __repr__(self) -> str:
+        sizes = f"{len(self.articles):,} articles, {len(self.tokens):,} tokens of"
+        return f"<Corpus: {sizes} {len(self.words):,} words, {len(self.forms):,} equation types>"
 
     @classmethod
     def build(

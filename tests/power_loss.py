@@ -12,6 +12,7 @@ import random
 import shutil
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -135,10 +136,18 @@ class _Disk(Watcher):
             self._data[self._number(path)] = path.read_bytes()
 
     def before(self, kind: str, path: Path) -> None:
-        del kind, path
         self.calls += 1
         if self.calls in self._at:
             self.cut()
+        if kind in {"remove", "rename"}:
+            self._forget(path)
+
+    def _forget(self, path: Path) -> None:
+        """Forget the number of what is removed or replaced: another file may get its inode."""
+        with suppress(FileNotFoundError):
+            found = path.lstat()
+            if found.st_nlink == 1 or path.is_dir():
+                self._numbers.pop(found.st_ino, None)
 
     def cut(self) -> None:
         """Note the state of the disk."""

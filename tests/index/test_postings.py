@@ -1,5 +1,6 @@
 """Postings on disk: gathered in batches, sorted by row, the same as in memory."""
 
+import mmap
 from pathlib import Path
 
 import numpy as np
@@ -107,6 +108,21 @@ def test_texts_are_a_list(tmp_path_factory: pytest.TempPathFactory, texts: list[
     for outside in (len(texts), -len(texts) - 1):
         with pytest.raises(IndexError):
             found[outside]
+
+
+def test_texts_that_cannot_be_mapped_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the path, nobody would know what the system refused."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(12, "Cannot allocate memory")
+
+    TextList.write(tmp_path, "x", ["a", "b"])
+    texts = TextList(tmp_path, "x")
+    monkeypatch.setattr(mmap, "mmap", refuse)
+    with pytest.raises(OSError, match=r"Cannot allocate memory.*x\.txt"):
+        texts[0]
 
 
 @given(

@@ -19,6 +19,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from eqemb.errors import name_path
 from eqemb.formula.shapes import key
 from eqemb.storage.array_file import allocate, open_npy
 from eqemb.storage.mapped import ScatteredFolder, read_scattered, will_read, will_read_all
@@ -232,7 +233,7 @@ class TextList(Sequence[str]):
     def _bytes(self) -> "mmap.mmap | bytes":
         if len(self._starts) < 2:  # an empty file cannot be mapped
             return b""
-        with self._path.open("rb") as file:
+        with name_path(self._path), self._path.open("rb") as file:
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
     def __len__(self) -> int:

@@ -32,12 +32,20 @@ def _to_text(stored: Mapping[str, Any]) -> str:
 def is_intact(generation: Path) -> bool:
     """Whether the file of a generation has its hash; those of older versions have none."""
     try:
-        text = (generation / SOURCES).read_text("utf-8")
-        stored = json.loads(text)
-        is_older = stored.pop("sha256", None) is None
-        return stored.keys() == _STORED_KEYS and (is_older or text == _to_text(stored))
-    except (OSError, ValueError, AttributeError):
+        return _parse((generation / SOURCES).read_text("utf-8")) is not None
+    except (OSError, ValueError):
         return False
+
+
+def _parse(text: str) -> dict[str, Any] | None:
+    """Return what a file stores; None if it is damaged."""
+    try:
+        stored: dict[str, Any] = json.loads(text)
+        is_older = stored.pop("sha256", None) is None
+        is_whole = stored.keys() == _STORED_KEYS and (is_older or text == _to_text(stored))
+    except (ValueError, AttributeError):
+        return None
+    return stored if is_whole else None
 
 
 @dataclass
@@ -51,13 +59,16 @@ class SourceRecord:
 
     @classmethod
     def load(cls, generation: Path) -> "SourceRecord":
-        """Read the file of a generation; it is empty if there is none of this format."""
+        """Read the file of a generation; it is empty if there is none of this format.
+
+        Raise an `OSError` if it cannot be read at the moment: every source would be read again.
+        """
         try:
-            stored = json.loads((generation / SOURCES).read_text("utf-8"))
-            if stored["format"] == _FORMAT and is_intact(generation):
+            stored = _parse((generation / SOURCES).read_text("utf-8"))
+            if stored is not None and stored["format"] == _FORMAT:
                 looks = Looks.from_json(stored["files"])
                 return cls(looks, dict(stored["sources"]))
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):
             pass
         return cls()
 

@@ -231,12 +231,14 @@ def run_queries(
 
 def time_nearest(search: Search, queries: list[str]) -> list[float]:
     """Return milliseconds of CPU time of finding the ten nearest contexts, once asked before."""
-    found = []
-    for query in queries if search.vectors is not None else ():
-        vector = search.vectors.words_vector(query.lower().split())
-        search.vectors.contexts.nearest(vector, 10)
+    found: list[float] = []
+    if (vectors := search.vectors) is None:
+        return found
+    for query in queries:
+        vector = vectors.words_vector(query.lower().split())
+        vectors.contexts.nearest(vector, 10)
         cpu = time.process_time()
-        search.vectors.contexts.nearest(vector, 10)
+        vectors.contexts.nearest(vector, 10)
         found.append(1000 * (time.process_time() - cpu))
     return found
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from eqemb.facade import build
+from eqemb.facade.merging import forget_origins
 from synthetic import read_inline, topical
 
 
@@ -13,11 +14,10 @@ def test_temporary_folders_of_a_kill_are_removed(
 ) -> None:
     """A kill right after a file is written leaves the folder in which it was written."""
     read_inline(monkeypatch)
-    forget = build.forget_origins
 
     def leave_folder(generation: Path) -> None:
         (generation / ".settings.json.abcdefgh").mkdir()
-        forget(generation)
+        forget_origins(generation)
 
     monkeypatch.setattr(build, "forget_origins", leave_folder)
     build.build_library(topical(tmp_path / "papers", 2), tmp_path / "library", model=False, jobs=1)

@@ -68,7 +68,7 @@ def race(
     judge: Judge, model: BernoulliEmbeddings, threads: int, folder: Path, *, quick: bool
 ) -> Report:
     """Measure the seconds of gensim to its best score, and of eqemb to the same score."""
-    text, rule = Cbow(judge.text.tokens, folder / "race.txt"), model.rule(0, model.step, 1)
+    text, rule = Cbow(judge.text.tokens, folder / "race.txt"), model.rule(0, model.learning_rate, 1)
     runs = []
     for rate in QUICK_RATES if quick else RATES:
         for epochs in QUICK_EPOCHS if quick else EPOCHS:

@@ -128,6 +128,19 @@ def test_damage_under_a_server_is_503_or_without_effect(
     record_property("cases", len(chosen))
 
 
+def test_checksums_of_a_model_that_are_whole_again_are_noticed(
+    library: Path, served: TestClient
+) -> None:
+    """The model is opened when it is first used, after the library."""
+    assert served.get("/v1/search?q=cosine").status_code == 200
+    path = library / "generations/1/model/checksums.json"
+    kept = path.read_bytes()
+    path.write_bytes(kept[:-10] + b"?" * 10)
+    assert served.get("/v1/stats").status_code == 503
+    path.write_bytes(kept)
+    assert wait_for(lambda: served.get("/v1/stats").status_code == 200)
+
+
 def test_a_damaged_map_is_left_out_of_pages(library: Path, served: TestClient) -> None:
     """All else is answered as before, and the map is back when its file is."""
     url, path = "/?q=harmonic+mean", library / "generations/1/map/map.json"

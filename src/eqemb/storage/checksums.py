@@ -182,10 +182,9 @@ def listed_files(
         inner, _, last = name.rpartition("/")
         if inner in apart:
             continue
+        yield ListedFile(f"{folder}{os.sep}{name}", size, wanted)
         if inner and last == CHECKSUMS:
             yield from listed_files(folder / inner, wanted, remedy)
-        else:
-            yield ListedFile(f"{folder}{os.sep}{name}", size, wanted)
 
 
 def _refuse_others(folder: Path, known: Collection[str], remedy: str) -> None:

@@ -171,7 +171,7 @@ def listed_files(
     remedy: str = RESTORE,
     apart: Collection[str] = (),
 ) -> Iterator[ListedFile]:
-    """Yield the files of a folder and of the folders within, as their checksums describe them.
+    """Yield the files of a folder and of folders within, with the checksums of these, as listed.
 
     Folders within that are named in `apart` are left out. An error is raised if there is another
     file or folder: what exists may decide how a folder is read.

@@ -16,6 +16,7 @@ import sys
 import tarfile
 import tomllib
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,10 @@ from fake_arxiv import Clock, Entry, serving
 from few_articles import DEMO
 from snapshots import record, snapshot
 from synthetic import read_inline
+
+with suppress(ImportError):
+    # what it starts writes errors to the stderr of the moment of import: not to that of a test
+    import mcp.client.stdio  # noqa: F401
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from eqemb.storage import removal
-from eqemb.storage.removal import remove_beside, remove_folder
+from eqemb.storage.removal import hide_and_remove, remove_folder
 
 
 @pytest.fixture
@@ -51,11 +51,11 @@ def test_folder_that_must_not_be_left_is_hidden(
 ) -> None:
     """So that it does not count as a part of the folder that it is in."""
     refuse_removals(monkeypatch, 1_000)
-    remove_beside(folder)
+    hide_and_remove(folder)
     assert [path.name for path in folder.parent.iterdir()] == [".folder"]
 
 
 def test_nothing_to_remove_is_no_error(tmp_path: Path) -> None:
     """For either function."""
     remove_folder(tmp_path / "none")
-    remove_beside(tmp_path / "none")
+    hide_and_remove(tmp_path / "none")

@@ -59,7 +59,7 @@ from eqemb.library.source_record import SourceRecord, keep_source_record
 from eqemb.models.embeddings import own_model
 from eqemb.sources import Found, Limits, common_root, discover, resolve_root
 from eqemb.sources.files import paper_folders
-from eqemb.storage.removal import remove_beside
+from eqemb.storage.removal import hide_and_remove
 
 
 def read_library(  # noqa: PLR0913
@@ -252,7 +252,7 @@ def switch_generation(folder: Path, generation: Path) -> None:
     """Make a generation current, after removing its intermediate files."""
     remove_unlisted(generation)
     forget_origins(generation)
-    remove_beside(generation / "training")
+    hide_and_remove(generation / "training")
     state = read_state(folder)
     before = None if state is None else folder / "generations" / str(state["generation"])
     with OpenLibrary(folder, generation) as library:

@@ -325,8 +325,9 @@ def switch(folder: Path, generation: Path) -> None:
     before, number = read_state(folder), int(generation.name)
     if before is None or before["generation"] != number:  # otherwise a kill followed the write
         is_first = before is None or "checksums" not in before
-        for left in list(generation.rglob(".*")):  # by a kill right after a file was written
-            remove_folder(left)
+        for left in list(generation.rglob(".*")):
+            if left.is_dir():  # in which a file was written when the process was killed
+                remove_folder(left)
         digest = seal_generation(generation, is_first=is_first)
         sync_folder(generation)
         sync_folder(generation.parent)

@@ -41,7 +41,7 @@ from eqemb.storage.atomic import (
     write_atomically,
 )
 from eqemb.storage.checksums import seal
-from eqemb.storage.removal import remove_beside, remove_folder
+from eqemb.storage.removal import hide_and_remove, remove_folder
 
 #: Documents of a segment that is read. Memory for building grows with this, not with the library.
 SEGMENT_DOCUMENTS = 1_000
@@ -229,8 +229,8 @@ def remove_unlisted(generation: Path) -> None:
     """Remove what a finished generation does not need: lists and unfinished segments."""
     for name in (READ, MERGED):
         (generation / f"{name}.json").unlink(missing_ok=True)
-        remove_beside(generation / name)
-        remove_beside(generation / f"{name}-parts")
+        hide_and_remove(generation / name)
+        hide_and_remove(generation / f"{name}-parts")
 
 
 class SegmentPart(NamedTuple):
@@ -458,7 +458,7 @@ class SegmentWriter:
         if place.exists():  # the same documents were added before
             if self.repairs:
                 _replace_files(folder / "index", place / "index")
-            remove_beside(folder)
+            hide_and_remove(folder)
         else:
             folder.rename(place)
             sync_folder(place.parent)

@@ -19,7 +19,7 @@ def remove_folder(folder: Path) -> None:
             return
 
 
-def remove_beside(folder: Path) -> None:
+def hide_and_remove(folder: Path) -> None:
     """Remove a folder that must not be left: it takes a hidden name first.
 
     Hidden files and folders do not count as parts of a library.

@@ -276,6 +276,7 @@ def test_an_article_can_be_searched(open_page: Open, demo: str) -> None:
     """The link on its page sets the filter."""
     page = open_page(f"{demo}/articles/bm25")
     page.get_by_role("link", name="Search this article").click()
+    page.wait_for_url("**/?article=bm25")  # with its scripts
     page.fill("#q", "frequency")
     page.keyboard.press("Enter")
     page.wait_for_url("**/?q=frequency&article=bm25")

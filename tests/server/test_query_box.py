@@ -70,7 +70,8 @@ def test_a_formula_is_previewed_while_its_dollar_is_open(open_page: Open, demo: 
     """With its words, and with boxes for what is missing; nothing complains."""
     page = open_page(demo)
     page.keyboard.type(r"cosine $\frac{a}{")
-    page.locator("#preview mfrac .slot").wait_for()
+    # Its numerator is awaited too: a preview of what was typed halfway has two boxes.
+    page.locator("#preview mfrac", has_text="a").locator(".slot").wait_for()
     assert page.locator("#preview span").inner_text() == "cosine"
     assert page.locator("#preview .note").count() == 0
     page.keyboard.type(r"b}$ and $\fr")

@@ -136,6 +136,7 @@ GROWING: dict[str, tuple[int, Make]] = {
     "long titles": (300, _long_titles),
     "long names": (300, _long_name),
     "conditionals": (3000, repeat(r"\iffalse ")),
+    "tests of formulas": (1000, within(r"\[x", r"\ifmmode[", r"\]")),
     "undecided conditionals": (1500, repeat(r"\ifnum\value{x}>0 ")),
     "blanks in a conditional": (1500, within(r"\ifnum\a", " ", "x")),
     "lines in an assignment": (1500, within(r"\c@equation", "\n", "x")),

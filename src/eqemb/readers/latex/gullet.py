@@ -13,7 +13,6 @@ from collections import Counter
 
 from eqemb.article import Problem
 from eqemb.readers.latex.budget import MAX_DETAIL, Work
-from eqemb.readers.latex.commands import DISPLAYS
 from eqemb.readers.latex.files import Files
 from eqemb.readers.latex.frames import (
     CONTROL_SEQUENCE_AT,
@@ -24,16 +23,10 @@ from eqemb.readers.latex.frames import (
     closing_brace,
 )
 from eqemb.readers.latex.macros import Macro, ends_in_word, fill
+from eqemb.readers.latex.open_formula import OpenFormula
 from eqemb.readers.latex.scanner import AFTER_WORD, Scanner
 from eqemb.readers.latex.sourcemap import SourceMap
 
-_FORMULA_REACH = 4_000
-#: Formulas open, close, open or close (dollars), or cannot go on (blank line).
-_FORMULA_EDGE = re.compile(
-    r"(\\begin\{(?:" + "|".join(map(re.escape, sorted(DISPLAYS))) + r")\}|(?<!\\)\\[(\[])"
-    r"|(\\end\{(?:" + "|".join(map(re.escape, sorted(DISPLAYS))) + r")\}|(?<!\\)\\[)\]])"
-    r"|((?<!\\)\$\$?)|(\n[ \t]*\n)"
-)
 _COMMENT_LINES = re.compile(r"(?:%[^\n]*(?:\n[ \t]*|\Z))+(\n)?")
 
 #: Prefix of the names under which printed forms of counters (\theequation) are defined: they are
@@ -85,6 +78,7 @@ class Gullet(Scanner):
         self._scope_names: Counter[str] = Counter()
         """Open environments, with the meanings that their local definitions replaced."""
         self._out: list[str] = []
+        self._formulas = OpenFormula()
         self.length = 0
         self._map: list[tuple[int, int, int, int]] = []
         self.exhausted = ""
@@ -160,8 +154,8 @@ class Gullet(Scanner):
 
     def expand_string(self, text: str) -> str:
         r"""Expand `text` fully, as \edef and \csname need it."""
-        saved = self._out, self.length, self._map
-        self._out, self.length, self._map = [], 0, []
+        saved = self._out, self._formulas, self.length, self._map
+        self._out, self._formulas, self.length, self._map = [], OpenFormula(), 0, []
         floor = len(self.frames)
         try:
             self.push(text)
@@ -171,7 +165,7 @@ class Gullet(Scanner):
             return "".join(self._out)
         finally:
             del self.frames[floor:]
-            self._out, self.length, self._map = saved
+            self._out, self._formulas, self.length, self._map = saved
 
     # ------------------------------------------------------------ output
 
@@ -218,18 +212,8 @@ class Gullet(Scanner):
         return "".join(self._out)
 
     def in_math(self) -> bool:
-        """Whether the output ends within a formula, judged by the last few thousand characters."""
-        tail, length = [], 0
-        for piece in reversed(self._out):
-            tail.append(piece)
-            length += len(piece)
-            if length > _FORMULA_REACH:
-                break
-        edges = _FORMULA_EDGE.findall("".join(reversed(tail)))
-        inside = False
-        for opening, closing, dollars, _ in edges:
-            inside = bool(opening) or (not closing and bool(dollars) and not inside)
-        return inside
+        """Whether the output ends within a formula."""
+        return self._formulas.is_open_after(self._out)
 
     def _here(self, frame: Frame) -> tuple[int, int, int]:
         return (frame.file, frame.pos, frame.pos) if frame.file >= 0 else frame.call

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from eqemb.errors import UsageError
 from eqemb.formula import layout
-from eqemb.search.query import WordQuery, parse_query
+from eqemb.search.query import MAX_FORMULAS, WordQuery, parse_query
 from eqemb.search.query_markup import clean_markup
 from eqemb.search.spelling import edit_distance
 from eqemb.search.typed_equation import read_typed_equation
@@ -113,6 +113,20 @@ def test_slips_are_repaired_and_said() -> None:
     assert found.repairs == ("closed $", r"\frac instead of \fraq", "closed {")
     assert found.notes[0].startswith(r"showing results for formula: \frac{a}{b}; words: loss (")
     assert parse_query(r"\foo{x} + 1").notes == [r"unknown command \foo: read as a name"]
+
+
+def test_the_longest_of_very_many_formulas_are_searched() -> None:
+    """Each costs a search; the others are counted, and equal ones count once."""
+    pasted = "loss " + " ".join(
+        rf"$x_{{{n}}}$ $\frac{{a}}{{{n}}}$ $x_{{{n}}}$" for n in range(10, 26)
+    )
+    found = parse_query(pasted)
+    assert found.formulas == tuple(rf"\frac{{a}}{{{n}}}" for n in range(10, 26))
+    assert found.left_out == found.to_json()["left_out"] == MAX_FORMULAS
+    assert found.notes == [
+        "only the 16 longest formulas of the query are searched for, 16 others are not"
+    ]
+    assert parse_query("$x$ $y$ " * 20).left_out == 0
 
 
 def test_latex_as_it_stands_needs_no_reading() -> None:

@@ -32,6 +32,8 @@ _LEADING_WORDS = frozenset(
 #: What makes no formula by itself.
 _NO_SYMBOL = " \t\n,.;:!?'\"$()[]{}\\"
 _MATH_SIGN = re.compile(r"[\\^_{}=+<>|&$]")
+#: A query has at most so many different formulas: each is a search by structure.
+MAX_FORMULAS = 16
 _MAX_PARSED = 256  # queries that are remembered: an answer parses its query several times
 
 
@@ -58,6 +60,8 @@ class WordQuery:
     """What was changed: `\\frac instead of \\fraq`."""
     unclear: tuple[str, ...] = ()
     """What could be read in more than one way, or not at all."""
+    left_out: int = 0
+    """How many other formulas are not searched for: the shortest ones of too many."""
     is_verbatim: bool = False
     """Whether the query is one formula, in LaTeX that was read as it is."""
 
@@ -88,6 +92,11 @@ class WordQuery:
     def notes(self) -> list[str]:
         """What people should know about the reading."""
         notes = [f"{each}: read as a name" for each in self.unclear]
+        if self.left_out:
+            notes.append(
+                f"only the {MAX_FORMULAS} longest formulas of the query are searched for,"
+                f" {self.left_out:,} others are not"
+            )
         if self.repairs:
             notes.insert(0, f"showing results for {self.reading} ({', '.join(self.repairs)})")
         return notes
@@ -112,6 +121,7 @@ class WordQuery:
             "formulas": list(self.formulas),
             "repairs": list(self.repairs),
             "unclear": list(self.unclear),
+            "left_out": self.left_out,
         }
 
 
@@ -144,6 +154,9 @@ def parse_query(text: str) -> WordQuery:
             phrases.append(found)
     if formulas and all(word in STOP_WORDS or word in _LEADING_WORDS for word in words):
         words = [word for phrase in phrases for word in phrase]  # "here is the equation"
+    different = dict.fromkeys(formulas)
+    searched = set(sorted(different, key=len, reverse=True)[:MAX_FORMULAS])
+    formulas = [latex for latex in formulas if latex in searched]
     is_verbatim = formulas == [text.strip().strip("$").strip()] and not (repairs or unclear)
     return WordQuery(
         tuple(words),
@@ -152,6 +165,7 @@ def parse_query(text: str) -> WordQuery:
         tuple(formulas),
         tuple(dict.fromkeys(repairs)),
         tuple(dict.fromkeys(unclear)),
+        len(different) - len(searched),
         is_verbatim,
     )
 

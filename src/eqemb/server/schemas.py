@@ -99,6 +99,7 @@ class ReadingSchema(Schema):
     formulas: list[str] = Field(description="In LaTeX.")
     repairs: list[str] = Field(description="What was changed, such as a misspelt word.")
     unclear: list[str] = Field(description="What could not be read for certain.")
+    left_out: int = Field(description="Number of other formulas, which are not searched for.")
 
 
 class FacetValueSchema(Schema):

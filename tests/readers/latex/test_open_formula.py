@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eqemb.readers.latex.open_formula import EDGE, OpenFormula
+from eqemb.readers.latex.open_formula import FORMULA_EDGE, OpenFormula
 
 PIECES = st.lists(
     st.sampled_from(
@@ -18,7 +18,7 @@ PIECES = st.lists(
 def is_open(text: str) -> bool:
     """Read the whole text: the reference."""
     found = False
-    for opening, closing, dollars, _ in EDGE.findall(text):
+    for opening, closing, dollars, _ in FORMULA_EDGE.findall(text):
         found = bool(opening) or (not closing and bool(dollars) and not found)
     return found
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from eqemb.readers.latex.commands import DISPLAYS
 
 #: Formulas open, close, open or close (dollars), or cannot go on (blank line).
-EDGE = re.compile(
+FORMULA_EDGE = re.compile(
     r"(\\begin\{(?:" + "|".join(map(re.escape, sorted(DISPLAYS))) + r")\}|(?<!\\)\\[(\[])"
     r"|(\\end\{(?:" + "|".join(map(re.escape, sorted(DISPLAYS))) + r")\}|(?<!\\)\\[)\]])"
     r"|((?<!\\)\$\$?)|(\n[ \t]*\n)"
 )
 #: No edge but a blank line is longer: so much of the end of a text may be the beginning of an edge.
-_LONGEST = len(r"\begin{}") + max(map(len, DISPLAYS))
+_LONGEST_EDGE = len(r"\begin{}") + max(map(len, DISPLAYS))
 
 
 class OpenFormula:
@@ -33,8 +33,8 @@ class OpenFormula:
         """Whether a formula is open after the pieces: those of the last call, and maybe more."""
         text = self._rest + "".join(pieces[self._pieces :])
         self._pieces = len(pieces)
-        is_open, settled = self._is_open, max(self._start, len(text) - _LONGEST)
-        for match in EDGE.finditer(text, self._start):
+        is_open, settled = self._is_open, max(self._start, len(text) - _LONGEST_EDGE)
+        for match in FORMULA_EDGE.finditer(text, self._start):
             opening, closing, dollars, _ = match.groups()
             is_open = bool(opening) or (not closing and bool(dollars) and not is_open)
             if match.start() < settled:

@@ -1,5 +1,6 @@
 """Nothing outside the given folder is read, through links or included files; each is reported."""
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from eqemb.arxiv.lookup import PaperLookup
 from eqemb.errors import SourceError
 from eqemb.facade.library import Library
+from eqemb.library import generations
 from eqemb.sources import discover, load
 from eqemb.sources.manifest import MANIFEST_NAME
 from eqemb.sources.names import METADATA_FILE
@@ -202,3 +204,63 @@ def test_included_file_in_a_linked_folder_is_reported(tmp_path: Path) -> None:
     (found,) = discover([tmp_path / "in" / "a.tex"])
     problems = [(problem.cause, problem.file) for problem in load(found).problems]
     assert problems == [("input outside folder", "sub/part")]
+
+
+def _absolute(library: Path, out: Path) -> None:
+    _foreign_manifest(library, vectors=str(out))
+
+
+def _upward(library: Path, _: Path) -> None:
+    _foreign_manifest(library, vectors="../../out")
+
+
+def _segment_upward(library: Path, _: Path) -> None:
+    segment = {"name": "../../out/a", "documents": 1, "removed": []}
+    _foreign_manifest(library, segments=[segment])
+
+
+def _linked_vectors(library: Path, out: Path) -> None:
+    (library / "vectors").mkdir(exist_ok=True)
+    (library / "vectors" / "one").symlink_to(out)
+    _foreign_manifest(library, vectors="one")
+
+
+def _linked_segments(library: Path, out: Path) -> None:
+    for segment in (library / "segments").iterdir():
+        segment.rename(out / segment.name)
+    (library / "segments").rmdir()
+    (library / "segments").symlink_to(out)
+
+
+def _linked_generations(library: Path, out: Path) -> None:
+    for generation in (library / "generations").iterdir():
+        generation.rename(out / generation.name)
+    (library / "generations").rmdir()
+    (library / "generations").symlink_to(out)
+    (out / "0").mkdir()
+
+
+def _foreign_manifest(library: Path, **changed: object) -> None:
+    """Add a generation that no checksum covers."""
+    (current,) = library.glob("generations/*/manifest.json")
+    other = library / "generations" / "99"
+    other.mkdir()
+    content = json.loads(current.read_text()) | changed
+    (other / "manifest.json").write_text(json.dumps(content))
+
+
+@pytest.mark.parametrize(
+    "lead_out",
+    [_absolute, _upward, _segment_upward, _linked_vectors, _linked_segments, _linked_generations],
+)
+def test_library_of_a_stranger_removes_nothing_elsewhere(
+    tmp_path: Path, lead_out: Callable[[Path, Path], None]
+) -> None:
+    """Whatever its manifests name, and wherever its folders lead."""
+    put(tmp_path, {"in/a.tex": PAPER, "out/photos/a.jpg": b"photo", "out/b.txt": b"text"})
+    Library.read(tmp_path / "in", tmp_path / "lib", jobs=1).close()
+    lead_out(tmp_path / "lib", tmp_path / "out")
+    before = set((tmp_path / "out").rglob("*"))
+    generations.remove_leftovers(tmp_path / "lib")
+    assert set((tmp_path / "out").rglob("*")) == before
+    assert (tmp_path / "out/photos/a.jpg").read_bytes() == b"photo"

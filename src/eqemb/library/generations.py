@@ -374,7 +374,9 @@ def remove_leftovers(folder: Path) -> None:
     """
     state, place = read_state(folder), folder / "generations"
     generations = (
-        [path for path in place.iterdir() if path.name.isdigit()] if place.is_dir() else []
+        [path for path in place.iterdir() if path.name.isdecimal()]
+        if _is_own(folder, "generations")
+        else []
     )
     for old in generations:
         if state is not None and int(old.name) < state["generation"]:
@@ -391,18 +393,20 @@ def remove_leftovers(folder: Path) -> None:
                 return
             segments.update(part.name for part in manifest.segments)
             vectors.add(manifest.vectors)
-    _remove_others(folder / "segments", segments)
-    _remove_others(folder / "vectors", vectors)
+    _remove_others(folder, "segments", segments)
+    _remove_others(folder, "vectors", vectors)
     for name in vectors - {""}:
-        _remove_others(folder / "vectors" / name, segments | {APPROXIMATE})
+        _remove_others(folder, f"vectors/{name}", segments | {APPROXIMATE})
 
 
-def _remove_others(folder: Path, names: set[str]) -> None:
-    """Remove the folders in a folder that have other names.
+def _remove_others(library: Path, place: str, names: set[str]) -> None:
+    """Remove the folders at a place in a library that have other names.
 
-    They are renamed first: a folder that is half removed must not be taken for a whole one.
+    Nothing is removed through links, which may lead out of a library that somebody else made.
+    Folders are renamed first: one that is half removed must not be taken for a whole one.
     """
-    if folder.is_dir():
+    folder = library / place
+    if _is_own(library, place):
         for path in folder.iterdir():
             if path.is_dir() and path.name not in names:
                 gone = path
@@ -413,3 +417,9 @@ def _remove_others(folder: Path, names: set[str]) -> None:
                     except OSError:  # Windows, while a file of it is open: the next change tries
                         continue
                 remove_folder(gone)
+
+
+def _is_own(library: Path, place: str) -> bool:
+    """Whether a place in a library is a folder, and no link to a folder elsewhere."""
+    folder = library / place
+    return folder.is_dir() and folder.resolve() == library.resolve() / place

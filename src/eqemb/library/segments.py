@@ -13,10 +13,11 @@ import contextlib
 import hashlib
 import itertools
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +53,7 @@ LARGE_SEGMENT_DOCUMENTS = 32_000
 #: This many neighbouring segments of about one size are merged when papers are added.
 MERGED_AT_ONCE = 8
 _NAME_LENGTH = 16
+_FOLDER_NAME = re.compile(r"[0-9A-Za-z][0-9A-Za-z_.-]{0,100}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +96,12 @@ class Manifest:
         """Read the manifest of a generation."""
         try:
             found = json.loads((generation / "manifest.json").read_text("utf-8"))
-            segments = (
-                Segment(part["name"], part["documents"], tuple(part["removed"]))
-                for part in found["segments"]
+            segments = tuple(
+                Segment(_folder_name(part["name"]), *_documents(part)) for part in found["segments"]
             )
             near = tuple((one, other) for one, other in found["near"])
-            return cls(tuple(segments), found["root"], found["vectors"], near)
+            vectors = found["vectors"] and _folder_name(found["vectors"])
+            return cls(segments, found["root"], vectors, near)
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise EqembError(
                 f"{generation.parents[1]} has no readable manifest ({error}): rebuild the library"
@@ -113,6 +115,26 @@ class Manifest:
     def with_segments(self, segments: Iterator[Segment] | tuple[Segment, ...]) -> "Manifest":
         """Return the manifest with other segments; those without documents are left out."""
         return replace(self, segments=tuple(part for part in segments if part.live))
+
+
+def _folder_name(name: str) -> str:
+    """Return the name of a folder of the library; an error if it may lead anywhere else.
+
+    A library may be somebody else's, and what its manifest names is read and removed.
+    """
+    if _FOLDER_NAME.fullmatch(name) is None:
+        raise ValueError(f"{name!r} is no name of a folder in a library")
+    return name
+
+
+def _documents(part: Mapping[str, Any]) -> tuple[int, tuple[int, ...]]:
+    """Return how many documents a segment has, and the numbers of those that were removed."""
+    count, removed = part["documents"], tuple(part["removed"])
+    if type(count) is not int or not all(
+        type(number) is int and 0 <= number < count for number in removed
+    ):
+        raise ValueError(f"{count!r} documents, of which {removed!r} are removed")
+    return count, removed
 
 
 def segment_folder(home: Path, name: str) -> Path:

@@ -5,6 +5,8 @@ from itertools import pairwise
 import pytest
 
 from eqemb.readers import tex_math
+from eqemb.readers.latex.budget import Work
+from eqemb.readers.latex.expand import Expanded
 from eqemb.readers.latex.files import Files
 from eqemb.readers.tex_math import TexMath
 
@@ -92,3 +94,20 @@ def test_a_formula_whose_macros_cost_too_much_is_left_as_it_is() -> None:
     assert math.inline(doubling + r"y + \a + z") == r"y + \a + z"
     assert math.leaves_macros
     assert math.inline(r"\l") == r"\m\m"
+
+
+def test_formulas_that_are_left_as_they_are_count_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was expanded in vain was paid for: only some of a thousand formulas are tried."""
+    tried: list[str] = []
+    expand = tex_math.expand
+
+    def counted(files: Files, name: str, work: Work) -> Expanded:
+        tried.append(name)
+        return expand(files, name, work)
+
+    monkeypatch.setattr(tex_math, "expand", counted)
+    math = TexMath()
+    doubling = "".join(rf"\def\{a}{{\{b}\{b}}}" for a, b in pairwise("abcdefghijklm"))
+    formulas = [math.inline(latex) for latex in [doubling, *[r"\a"] * 1_000, r"\l"]]
+    assert formulas[1:] == [r"\a"] * 1_000 + [r"\l"]
+    assert len(tried) < 50

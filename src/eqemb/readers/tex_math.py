@@ -163,7 +163,8 @@ class TexMath:
         work = Work(_BUDGET)
         expanded = expand(files, "formula.tex", work)
         text = expanded.text[expanded.body_start :].replace("\\end{document}", "")
-        if expanded.exhausted or not self._allows(work, len(latex), len(text)):
+        is_allowed = self._allows(work, len(latex), len(text))  # also what was in vain counts
+        if expanded.exhausted or not is_allowed:
             self.leaves_macros = True
             return latex
         return text

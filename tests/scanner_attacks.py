@@ -38,6 +38,7 @@ from eqemb.sources.content import check_document, identify
 from eqemb.sources.names import arxiv_id, clean_name, collection_of
 from eqemb.storage.marks import is_own_export
 from eqemb.symbols.definitions import find_definitions
+from eqemb.symbols.glossary import Glossary
 from eqemb.symbols.sentence import read_sentence
 from eqemb.symbols.terms import read_term, read_whole
 from pattern_attacks import Hostile, collect_patterns, hostile_inputs
@@ -126,6 +127,15 @@ def refused(read: Callable[[str], object]) -> Callable[[str], object]:
 def _definitions(text: str) -> object:
     article = document("markdown", "a.md")(f"$$x$$\n\n{text}")
     return find_definitions(article) if isinstance(article, Article) else article
+
+
+def _meanings(text: str) -> object:
+    """What the symbols of all equations mean."""
+    article = document("markdown", "a.md")(text)
+    if not isinstance(article, Article):
+        return article
+    glossary = Glossary(article)
+    return [glossary.meanings(equation.ordinal) for equation in article.equations]
 
 
 def _answers(latex: str) -> object:
@@ -400,6 +410,19 @@ SCANNERS: dict[str, Scanner] = {
         ("", "where $x$ is ", "Let ", "$$x$$ where "),
         "eqemb.symbols",
         250,
+    ),
+    "meanings": Scanner(
+        _meanings,
+        (
+            "# A\n\nthe loss of $x$\n\n$$x$$\n\n",
+            "- the mean $x$ of loss:\n\n$$x$$\n\n",
+            "where $x$ is the a.\n\n$$x+1$$\n\n",
+            "Let $x_i$ be the a of b. $$x_j$$ ",
+        ),
+        (),
+        ("", "| $x$ | the loss |\n|---|---|\n"),
+        "",
+        100,
     ),
     "term": Scanner(
         lambda latex: (read_term(latex), read_whole(latex)),

@@ -137,3 +137,26 @@ def test_a_confidence_is_a_probability_of_the_score() -> None:
     assert shares == sorted(set(shares))
     assert 0 < shares[0] < shares[-1] < 1
     assert found[0].score == 0
+
+
+def test_of_very_many_definitions_the_likely_ones_are_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The nearest ones, those of the very symbol, and those for the whole article."""
+    lines = [f"Let $x_{{{letter}}}$ be the {letter}-house." for letter in "abcdefghij"]
+    near = [
+        f"Let $x$ be the street of {word}.\nSo {E}.\n\nIt is\n\nlong." for word in ("elms", "limes")
+    ]
+    text = "\n\n".join([*lines, *near, *reversed(lines)])
+    made = glossary(text, "x + x_a", "x + x_j")
+    looked_at: list[int] = []
+    monkeypatch.setattr("eqemb.symbols.glossary.LOOKED_AT", 2)
+    monkeypatch.setattr(
+        "eqemb.symbols.glossary.likeness",
+        lambda *pair: looked_at.append(1) or likeness(*pair),  # type: ignore[func-returns-value]
+    )
+    for ordinal, street, letter in ((1, "elms", "a"), (2, "limes", "j")):
+        found = made.meanings(ordinal)
+        assert text_of(found, "x") == f"street of {street}"
+        assert text_of(found, f"x_{letter}") == f"{letter}-house"
+    assert len(looked_at) <= 4 * 3 * 2 * 2

@@ -6,10 +6,12 @@ it. The score is the product of these and of the definition's own confidence.
 """
 
 import re
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from math import exp
+from typing import NamedTuple
 
 from eqemb.article import Article
 from eqemb.formula import layout
@@ -29,6 +31,9 @@ SURE_FROM = 0.6
 #: Conflicts that are kept for a symbol.
 MAX_CONFLICTS = 5
 
+#: Definitions of a letter that are looked at on either side of an equation, if it has very many.
+LOOKED_AT = 50
+
 _SAME_LINE, _NEXT_LINES, _SAME_PARAGRAPH = 1.0, 0.97, 0.93
 _EARLIER_HERE, _LATER_HERE, _EARLIER_SECTION, _LATER_SECTION = 0.88, 0.72, 0.75, 0.5
 _OUT_OF_SCOPE = 0.5
@@ -46,10 +51,10 @@ class Glossary:
         if definitions is None:
             definitions = find_definitions(article, self.places)
         self.definitions = list(definitions)
-        self._by_letter: dict[str, list[tuple[Definition, TextPlace]]] = defaultdict(list)
+        self._by_letter: dict[str, _Definitions] = defaultdict(_Definitions)
         for definition in self.definitions:
             place = self.places.at(definition.position)
-            self._by_letter[_plain(definition.symbol.base)].append((definition, place))
+            self._by_letter[_plain(definition.symbol.base)].add(definition, place)
 
     def meanings(self, ordinal: int, symbols: Sequence[Symbol] | None = None) -> list[Meaning]:
         """The symbols of an equation of the article (1-based), each with its best definition.
@@ -64,7 +69,8 @@ class Glossary:
     def meaning(self, symbol: Symbol, place: TextPlace) -> Meaning:
         """What a symbol means at a place of the text."""
         scored: list[tuple[float, int, Definition]] = []
-        for definition, there in self._by_letter.get(_plain(symbol.base), ()):
+        known = self._by_letter.get(_plain(symbol.base))
+        for definition, there in known.likely(symbol.key, place.position) if known else ():
             score = likeness(symbol, definition.symbol)
             if score:
                 score *= _nearness(definition, there, place) * definition.confidence
@@ -75,6 +81,60 @@ class Glossary:
         scored.sort(key=lambda one: one[:2])
         best, score = scored[0][2], round(-scored[0][0], 3)
         return Meaning(symbol, best, probability(score), _conflicts(best, scored), score)
+
+
+class _Definitions:
+    """The definitions of one letter, each with its place.
+
+    Only some of very many are looked at for a symbol, so that the time for a paper grows with its
+    size and not with its square.
+    """
+
+    def __init__(self) -> None:
+        self._all: list[tuple[Definition, TextPlace]] = []
+        self._ordered: _Ordered | None = None
+
+    def add(self, definition: Definition, place: TextPlace) -> None:
+        """Add a definition."""
+        self._all.append((definition, place))
+
+    def likely(self, key: str, position: int) -> list[tuple[Definition, TextPlace]]:
+        """Return all definitions, or those that may be the best ones for a symbol at a position.
+
+        These are the nearest ones, the nearest of the very symbol, and the nearest of those that
+        hold in the whole article.
+        """
+        if len(self._all) <= 2 * LOOKED_AT:
+            return self._all
+        if self._ordered is None:
+            self._ordered = _ordered(self._all)
+        numbers: set[int] = set()
+        for places in (*self._ordered[:2], self._ordered.by_symbol.get(key, [])):
+            at = bisect_left(places, (position, 0))
+            numbers.update(number for _, number in places[max(0, at - LOOKED_AT) : at + LOOKED_AT])
+        return [self._all[number] for number in sorted(numbers)]
+
+
+class _Ordered(NamedTuple):
+    """The positions of definitions with their numbers, ascending."""
+
+    every: list[tuple[int, int]]
+    in_article: list[tuple[int, int]]
+    by_symbol: dict[str, list[tuple[int, int]]]
+
+
+def _ordered(definitions: Iterable[tuple[Definition, TextPlace]]) -> _Ordered:
+    """Order definitions by where they stand: all, those for the article, those of each symbol."""
+    found = _Ordered([], [], defaultdict(list))
+    for number, (definition, place) in enumerate(definitions):
+        entry = (place.position, number)
+        found.every.append(entry)
+        found.by_symbol[definition.symbol.key].append(entry)
+        if definition.scope == "article":
+            found.in_article.append(entry)
+    for places in (found.every, found.in_article, *found.by_symbol.values()):
+        places.sort()
+    return found
 
 
 def _may_tell(symbol: Symbol, score: float, there: TextPlace, place: TextPlace) -> bool:

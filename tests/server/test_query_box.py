@@ -124,9 +124,24 @@ def test_the_palette_inserts_between_dollars(
     """Unless the caret is in a formula already."""
     page = open_page(demo)
     page.keyboard.type(typed)
+    if "\\" in typed:  # what is below the preview moves when it appears
+        page.locator("#preview mfrac mi", has_text="b").wait_for()
     page.locator("#palette summary").click()
     page.locator("#palette button[title=Sum]").click()
     assert state(page) == (text, text.index("{}", text.index(r"\sum")) + 1)
+
+
+def test_suggestions_close_after_a_click_below_them(open_page: Open, demo: str) -> None:
+    """Not while the button is pressed: what is below would move away from the pointer."""
+    page = open_page(demo)
+    page.keyboard.type("co")
+    page.locator("#suggestions li").first.wait_for()
+    page.locator("#palette summary").hover()
+    page.mouse.down()
+    assert page.locator("#suggestions").is_visible()
+    page.mouse.up()
+    page.locator("#palette button[title=Sum]").wait_for()
+    page.locator("#suggestions").wait_for(state="hidden")
 
 
 def test_the_palette_takes_the_selection(open_page: Open, demo: str) -> None:

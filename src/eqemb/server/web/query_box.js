@@ -125,7 +125,17 @@ if (box && list) {
     else return;
     event.preventDefault();
   });
-  box.addEventListener("blur", close);
+  // What is below the suggestions moves when they close: not before the press of a button ends,
+  // which would miss what it was meant for.
+  let isPressed = false;
+  addEventListener("pointerdown", () => { isPressed = true; }, true);
+  for (const end of ["pointerup", "pointercancel"]) {
+    addEventListener(end, () => {
+      isPressed = false;
+      setTimeout(() => { if (document.activeElement !== box) close(); }); // after the click
+    }, true);
+  }
+  box.addEventListener("blur", () => { if (!isPressed) close(); });
   list.addEventListener("mousedown", (event) => {
     const item = event.target.closest("li");
     event.preventDefault(); // keep the focus in the box

@@ -6,7 +6,7 @@ import pytest
 
 from eqemb.readers import tex_math
 from eqemb.readers.latex.budget import Work
-from eqemb.readers.latex.expand import Expanded
+from eqemb.readers.latex.expand import Expanded, expand
 from eqemb.readers.latex.files import Files
 from eqemb.readers.tex_math import TexMath
 
@@ -99,7 +99,6 @@ def test_a_formula_whose_macros_cost_too_much_is_left_as_it_is() -> None:
 def test_formulas_that_are_left_as_they_are_count_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """What was expanded in vain was paid for: only some of a thousand formulas are tried."""
     tried: list[str] = []
-    expand = tex_math.expand
 
     def counted(files: Files, name: str, work: Work) -> Expanded:
         tried.append(name)

@@ -5,6 +5,7 @@ import pytest
 from eqemb.article import EQUATION_MARK, Article, Equation
 from eqemb.symbols import Glossary, Meaning, equation_meanings, find_definitions, probability
 from eqemb.symbols.glossary import likeness
+from eqemb.symbols.model import Symbol
 from eqemb.symbols.terms import read_term
 
 E = EQUATION_MARK
@@ -149,12 +150,14 @@ def test_of_very_many_definitions_the_likely_ones_are_looked_at(
     ]
     text = "\n\n".join([*lines, *near, *reversed(lines)])
     made = glossary(text, "x + x_a", "x + x_j")
-    looked_at: list[int] = []
+    looked_at: list[Symbol] = []
+
+    def counted(one: Symbol, other: Symbol) -> float:
+        looked_at.append(one)
+        return likeness(one, other)
+
     monkeypatch.setattr("eqemb.symbols.glossary.LOOKED_AT", 2)
-    monkeypatch.setattr(
-        "eqemb.symbols.glossary.likeness",
-        lambda *pair: looked_at.append(1) or likeness(*pair),  # type: ignore[func-returns-value]
-    )
+    monkeypatch.setattr("eqemb.symbols.glossary.likeness", counted)
     for ordinal, street, letter in ((1, "elms", "a"), (2, "limes", "j")):
         found = made.meanings(ordinal)
         assert text_of(found, "x") == f"street of {street}"

@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-from eqemb.kernels import bag_loops, draws, loops, pair_loops, word_loops
+from eqemb.kernels import bag_loops, barrier, draws, loops, pair_loops, word_loops
 from eqemb.kernels.arrays import (
     GRID,
     Biased,
@@ -48,11 +48,13 @@ from eqemb.kernels.arrays import (
     TextArrays,
     Vectors,
 )
+from eqemb.kernels.barrier import Meeting
 from eqemb.kernels.reference import CHUNKS, ORDER, chunk_number, distance_shares, strata
 
 Span = tuple[int, int]
 SHARES = 8  # of a batch, at most: more threads do not help
 LEAST_SHARE = 512  # words
+AT_ONCE = 32  # batches that the loops process before Python sees an interruption: up to 0.3 s
 CPU_PART = 256  # positions whose windows are summed at a time: their data stays in the L2 cache
 
 
@@ -82,6 +84,23 @@ class Team:
         work(*tasks[0])
         for future in waiting:
             future.result()
+
+    def together(self, work: Callable[[int, Meeting], Any]) -> None:
+        """Call `work(member, meeting)` in all threads at once; if one fails, none waits for it."""
+        meeting = barrier.meeting()
+
+        def guarded(member: int) -> None:
+            try:
+                work(member, meeting)
+            except BaseException:
+                barrier.abort(meeting)
+                raise
+
+        try:
+            self.each([(member,) for member in range(self.threads)], guarded)
+        except BaseException:  # such as an interruption before the first task began
+            barrier.abort(meeting)
+            raise
 
     def close(self) -> None:
         """End the threads."""
@@ -124,6 +143,7 @@ def _groups(rows: int, entries: int) -> loops.Groups:
         np.empty(touched, np.int64),
         np.empty(touched + 1, np.int64),
         np.empty(entries, np.int64),
+        np.zeros(1, np.int64),
     )
 
 
@@ -134,14 +154,13 @@ class _WordBatches:
         size, (V, K) = max(1, min(rule.batch, len(text.tokens))), vectors.rho.shape
         self.vectors, self.text, self.rule, self.team = vectors, text, rule, members
         self.settings = loops.settings(rule)
-        share = max(
-            LEAST_SHARE, -(-rule.batch // SHARES)
-        )  # the smaller, the more words are in several shares
-        self.share = -(-share // rule.block) * rule.block
+        # The smaller a share, the more words are in several. Equal ones let threads end together.
+        shares = min(SHARES, -(-rule.batch // LEAST_SHARE))
+        self.share = -(-rule.batch // (shares * rule.block)) * rule.block
         self.part = max(rule.block, CPU_PART // rule.block * rule.block)
         blocks = self.share // rule.block
         shape = -(-size // self.share), min(V, self.share + rule.window + blocks * rule.negatives)
-        self.losses = np.empty(-(-size // rule.block))
+        self.losses = np.empty((AT_ONCE, -(-size // rule.block)))
         self.sheet = word_loops.Sheet(
             words=np.empty(shape, np.int32),
             near=np.empty(shape, np.bool_),
@@ -151,33 +170,21 @@ class _WordBatches:
         self.slots = np.full((members.threads, V), -1, np.int32)
         self.groups = _groups(V, shape[0] * shape[1])
 
-    def forward(self, low: int, high: int, *, learn: bool) -> float:
-        """The loss of a batch; with `learn`, its gradients are left in the sheet."""
+    def run(self, low: int, high: int, *, learn: bool) -> list[float]:
+        """The loss of each batch, at most `AT_ONCE`; with `learn`, every batch is a step."""
+        size, rate = self.rule.batch, np.float32(self.rule.rate)
+        bounds = (low, high, size, self.share, self.part)
 
-        def work(first: int, last: int, slots: NDArray[np.int32]) -> None:
-            bounds = (low, low + first * self.share, min(low + last * self.share, high))
-            if bounds[1] < bounds[2]:
-                word_loops.words_forward(
-                    self.vectors, self.text, self.settings, self.sheet,
-                    (*bounds, self.share, self.part), slots, self.losses, learn,
-                )  # fmt: skip
+        def work(member: int, meeting: Meeting) -> None:
+            word_loops.words_batches(
+                self.vectors, self.text, self.settings, self.sheet, self.groups, bounds,
+                self.slots[member], self.losses, rate, learn, (member, self.team.threads), meeting,
+            )  # fmt: skip
 
-        shares = self.team.parts(-(-(high - low) // self.share))
-        tasks = [(*part, slots) for part, slots in zip(shares, self.slots, strict=True)]
-        self.team.each(tasks, work)
-        return float(self.losses[: -(-(high - low) // self.rule.block)].sum())
-
-    def apply(self, low: int, high: int) -> None:
-        """Step every row that has gradients in the sheet."""
-        used = -(-(high - low) // self.share)
-        touched = int(loops.group(self.sheet.words[:used].reshape(-1), self.groups))
-        rate, learn_alpha = np.float32(self.rule.rate), self.rule.learn_alpha
-
-        def step(first: int, last: int) -> None:
-            span = (first, last)
-            word_loops.apply_words(self.vectors, self.groups, span, self.sheet, rate, learn_alpha)
-
-        self.team.each(_shares(self.groups, touched, self.team.threads), step)
+        self.team.together(work)
+        words = (min(size, high - start) for start in range(low, high, size))
+        blocks = (-(-count // self.rule.block) for count in words)
+        return [float(row[:count].sum()) for count, row in zip(blocks, self.losses, strict=False)]
 
 
 def _shares(groups: loops.Groups, touched: int, threads: int) -> list[Span]:
@@ -202,11 +209,10 @@ def _words(
     total = 0.0
     with team(threads) as members:
         batches = _WordBatches(vectors, text, rule, members)
-        for low in range(first, last, rule.batch):
-            high = min(low + rule.batch, last)
-            total += batches.forward(low, high, learn=learn)
-            if learn:
-                batches.apply(low, high)
+        for low in range(first, last, AT_ONCE * rule.batch):
+            high = min(low + AT_ONCE * rule.batch, last)
+            for loss in batches.run(low, high, learn=learn):
+                total += loss
     return total / max(1, last - first)
 
 
@@ -246,7 +252,8 @@ class _BagBatches:
         """Entries grouped by row."""
         size = min(len(ids), len(self.tally))
         arrays = np.empty(size, np.int64), np.empty(size + 1, np.int64)
-        groups = loops.Groups(self.tally, *arrays, np.empty(len(ids), np.int64))
+        entries = np.empty(len(ids), np.int64)
+        groups = loops.Groups(self.tally, *arrays, entries, np.zeros(1, np.int64))
         return groups, int(loops.group(ids, groups))
 
     def forward(self, low: int, high: int) -> tuple[float, loops.Groups, int]:

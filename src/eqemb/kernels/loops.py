@@ -60,6 +60,7 @@ class Groups(NamedTuple):
     rows: Positions  # touched rows, in order of their first entry
     starts: Positions  # into entries
     entries: Positions
+    touched: Positions  # [1], how many rows are touched
 
 
 def settings(rule: Rule) -> LoopSettings:
@@ -277,6 +278,7 @@ def group(ids: Ids, groups: Groups) -> int:
             groups.tally[row] += 1
     for t in range(touched):
         groups.tally[groups.rows[t]] = 0
+    groups.touched[0] = touched
     return touched
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqemb.kernels.arrays import Floats, Ids, Offsets, TextArrays, Vectors
+from eqemb.kernels.barrier import Meeting, meet
 from eqemb.kernels.loops import (
     AHEAD,
     BlockScratch,
@@ -18,6 +19,7 @@ from eqemb.kernels.loops import (
     article_of,
     block_scratch,
     draw,
+    group,
     kernel,
     prefetch,
     score_block,
@@ -322,3 +324,55 @@ def apply_words(
         adagrad(vectors.rho[row], vectors.rho_sum[row], rho[first], rate)
         if seen >= 0 and learn_alpha:
             adagrad(vectors.alpha[row], vectors.alpha_sum[row], alpha[seen], rate)
+
+
+@kernel
+def _even_part(groups: Groups, member: int, members: int) -> tuple[int, int]:
+    """The touched rows of one of the members: about the same cost for each."""
+    touched = groups.touched[0]
+    total = groups.starts[touched] + 4 * touched
+    at, low = 0, 0
+    for edge in range(member, member + 2):
+        low, aim = at, total * edge // members
+        high = touched
+        while at < high:
+            middle = (at + high) // 2
+            if groups.starts[middle] + 4 * middle < aim:
+                at = middle + 1
+            else:
+                high = middle
+    return low, at
+
+
+@kernel
+def words_batches(
+    vectors: Vectors, text: TextArrays, rule: LoopSettings, sheet: Sheet, groups: Groups,
+    bounds: tuple[int, int, int, int, int], slots: Ids, losses: NDArray[np.float64],
+    rate: np.float32, learn: bool, member: tuple[int, int], meeting: Meeting,
+) -> None:  # fmt: skip
+    """Changes `losses` [batches, blocks] and, if `learn`, the vectors, batch by batch.
+
+    Every thread runs this; each is one member of so many, does its part and meets the others.
+    """
+    low, high, batch, share, part = bounds  # of this call; positions in each
+    for start in range(low, high, batch):
+        end = min(start + batch, high)
+        shares = (end - start + share - 1) // share
+        first = start + shares * member[0] // member[1] * share
+        last = min(start + shares * (member[0] + 1) // member[1] * share, end)
+        if first < last:
+            words_forward(
+                vectors, text, rule, sheet, (start, first, last, share, part), slots,
+                losses[(start - low) // batch], learn,
+            )  # fmt: skip
+        if learn:
+            if not meet(meeting, member[1]):
+                return
+            if member[0] == 0:
+                group(sheet.words[:shares].reshape(-1), groups)
+            if not meet(meeting, member[1]):
+                return
+            rows = _even_part(groups, member[0], member[1])
+            apply_words(vectors, groups, rows, sheet, rate, rule.learn_alpha)
+            if not meet(meeting, member[1]):
+                return

@@ -34,7 +34,7 @@ from eqemb.index.build import write_version
 from eqemb.index.normal_view import NormalWriter
 from eqemb.index.postings import Keys, TextList, hash_texts, load_array
 from eqemb.library.database import RECORDS_FORMAT
-from eqemb.library.segments import Manifest, Segment, segment_folder
+from eqemb.library.manifest import Manifest, Segment, segment_folder
 
 Array = NDArray[Any]
 _LETTER = re.compile(r"V![^\[\],\t]+")

@@ -23,7 +23,8 @@ from eqemb.library import segments
 from eqemb.library.database import Records
 from eqemb.library.generations import OpenLibrary
 from eqemb.library.ingest import rewrite_segments
-from eqemb.library.segments import MERGED, Indexer, Manifest, SegmentWriter, segment_folder
+from eqemb.library.manifest import Manifest, segment_folder
+from eqemb.library.segments import MERGED, Indexer, SegmentWriter
 
 
 def cut(library: Path, folder: Path, documents: int) -> None:

@@ -20,7 +20,7 @@ from eqemb.formula.likeness import is_letter
 from eqemb.index.normal_view import read_normal
 from eqemb.index.postings import Keys, TextList, hash_texts, load_array
 from eqemb.library.database import Records
-from eqemb.library.segments import segment_folder
+from eqemb.library.manifest import segment_folder
 
 Array = NDArray[Any]
 

@@ -25,7 +25,7 @@ from crashes import in_child
 from eqemb.facade import build, model, sync, update
 from eqemb.facade.library import Library
 from eqemb.library import engines, executor
-from eqemb.library.segments import segment_folder
+from eqemb.library.manifest import segment_folder
 from synthetic import InlineExecutor, topical
 
 SMALL = {"dim": 8, "iterations": 3, "batch": 256}

@@ -14,8 +14,9 @@ from eqemb.facade.library import Library
 from eqemb.library import generations
 from eqemb.library.database import RECORDS_FORMAT
 from eqemb.library.generations import make_folder, next_generation, switch
+from eqemb.library.manifest import Manifest
 from eqemb.library.rows import from_article, skipped
-from eqemb.library.segments import Manifest, SegmentWriter
+from eqemb.library.segments import SegmentWriter
 from eqemb.storage.atomic import to_json, write_atomically
 from eqemb.storage.locks import locked, remove_unheld
 from synthetic import article, equation, forget_checksums

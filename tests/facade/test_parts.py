@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eqemb.facade.parts import deal
-from eqemb.library.segments import Segment
+from eqemb.library.manifest import Segment
 
 
 @given(st.lists(st.integers(1, 1000), max_size=40), st.integers(1, 50))

@@ -26,8 +26,9 @@ from eqemb.facade.update import add_papers
 from eqemb.library import cluster, engines, segments
 from eqemb.library.cluster import MOST_ATTEMPTS, Made, SegmentJob, WorkerLostError, code_version
 from eqemb.library.executor import Reading, WorkerLimits
+from eqemb.library.manifest import Segment
 from eqemb.library.progress import Progress
-from eqemb.library.segments import Indexer, Segment
+from eqemb.library.segments import Indexer
 from eqemb.sources import Found, Limits, discover, remote
 from packing import tar
 from synthetic import InlineExecutor, corpus, paper, papers, read_inline

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from eqemb.errors import EqembError
 from eqemb.library import segments
 from eqemb.library.database import Records
+from eqemb.library.manifest import Manifest, Segment
 from eqemb.library.merge_rules import bounded_parts, segments_to_compact, segments_to_merge
 from eqemb.library.rows import Record, from_article
 from eqemb.library.segments import (
@@ -17,8 +18,6 @@ from eqemb.library.segments import (
     MERGED_AT_ONCE,
     SEGMENT_DOCUMENTS,
     Indexer,
-    Manifest,
-    Segment,
     SegmentWriter,
     open_segments,
     update_near_pairs,

@@ -46,15 +46,10 @@ from eqemb.library.ingest import (
     write_report,
     write_run,
 )
+from eqemb.library.manifest import Manifest
 from eqemb.library.papers import keep_left_out, write_papers
 from eqemb.library.progress import Progress
-from eqemb.library.segments import (
-    Indexer,
-    Manifest,
-    SegmentWriter,
-    remove_unlisted,
-    update_near_pairs,
-)
+from eqemb.library.segments import Indexer, SegmentWriter, remove_unlisted, update_near_pairs
 from eqemb.library.source_record import SourceRecord, keep_source_record
 from eqemb.models.embeddings import own_model
 from eqemb.sources import Found, Limits, common_root, discover, resolve_root

@@ -22,7 +22,7 @@ from eqemb.index.vector_index import normalise
 from eqemb.index.vectors import VectorSpace
 from eqemb.library.database import LibraryRecords
 from eqemb.library.generations import REBUILD, OpenLibrary
-from eqemb.library.segments import segment_folder
+from eqemb.library.manifest import segment_folder
 from eqemb.models.embeddings import Embeddings, own_model
 from eqemb.search.engine import Search
 from eqemb.search.names import check_not_article, find_equation, looks_like_name

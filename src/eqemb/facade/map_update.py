@@ -20,7 +20,7 @@ from eqemb.facade.equation_map import (
 from eqemb.facade.map_labels import Array, Floats, update_labels
 from eqemb.index.segments import open_index
 from eqemb.library.generations import OpenLibrary
-from eqemb.library.segments import Manifest
+from eqemb.library.manifest import Manifest
 from eqemb.search.engine import Search
 
 #: Points of the layout that a new type is compared with.

@@ -12,22 +12,14 @@ from typing import Any
 from eqemb.facade.model import INDEXING, Watch
 from eqemb.index.merge_arrays import CannotMergeError
 from eqemb.library.ingest import rewrite_segments
+from eqemb.library.manifest import Manifest, Segment, segment_folder
 from eqemb.library.merge_rules import (
     bounded_parts,
     can_merge,
     segments_to_compact,
     segments_to_merge,
 )
-from eqemb.library.segments import (
-    MERGED,
-    MERGED_AT_ONCE,
-    Indexer,
-    Manifest,
-    Segment,
-    SegmentIndex,
-    SegmentWriter,
-    segment_folder,
-)
+from eqemb.library.segments import MERGED, MERGED_AT_ONCE, Indexer, SegmentIndex, SegmentWriter
 from eqemb.storage.atomic import load_json, to_json, write_atomically
 
 _log = logging.getLogger("eqemb")

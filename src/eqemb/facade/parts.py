@@ -16,7 +16,7 @@ from eqemb.facade.indexed import Asked, IndexedLibrary
 from eqemb.facade.library import Library
 from eqemb.index.segments import IndexSegments, open_index
 from eqemb.index.statistics import LibraryStatistics, library_statistics
-from eqemb.library.segments import Manifest, Segment
+from eqemb.library.manifest import Manifest, Segment
 from eqemb.search.describe import Description
 from eqemb.search.engine import Search
 from eqemb.search.merging import MergedSearch, Parts, PartsAsker

@@ -16,8 +16,8 @@ from eqemb.facade.use import use_model
 from eqemb.library.generations import OpenLibrary
 from eqemb.library.ingest import resolve_paths
 from eqemb.library.integrity import APPROXIMATE
+from eqemb.library.manifest import segment_folder
 from eqemb.library.papers import recorded_selection
-from eqemb.library.segments import segment_folder
 from eqemb.models.embeddings import Embeddings, own_model
 from eqemb.sources import Limits
 from eqemb.sources.files import exists

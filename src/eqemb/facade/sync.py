@@ -42,15 +42,10 @@ from eqemb.library.ingest import (
     write_lock,
     write_run,
 )
+from eqemb.library.manifest import Manifest, Segment
 from eqemb.library.papers import keep_left_out, recorded_selection
 from eqemb.library.report import counted
-from eqemb.library.segments import (
-    Manifest,
-    Segment,
-    SegmentWriter,
-    open_segments,
-    update_near_pairs,
-)
+from eqemb.library.segments import SegmentWriter, open_segments, update_near_pairs
 from eqemb.library.source_record import SourceRecord
 from eqemb.sources import Found, Limits, discover, resolve_root
 from eqemb.sources.files import (

@@ -49,15 +49,10 @@ from eqemb.library.ingest import (
     write_report,
     write_run,
 )
+from eqemb.library.manifest import Manifest, Segment
 from eqemb.library.merge_rules import segments_to_compact
 from eqemb.library.papers import keep_left_out
-from eqemb.library.segments import (
-    Manifest,
-    Segment,
-    SegmentWriter,
-    open_segments,
-    update_near_pairs,
-)
+from eqemb.library.segments import SegmentWriter, open_segments, update_near_pairs
 from eqemb.library.source_record import SourceRecord
 from eqemb.models import workspace
 from eqemb.models.embeddings import Embeddings, own_model

@@ -16,7 +16,7 @@ from eqemb.index.build import damaged_file
 from eqemb.library.database import open_records
 from eqemb.library.generations import hold_current, next_generation, read_state
 from eqemb.library.integrity import ENCODED, MAP, others_in, part_names, separate_folders
-from eqemb.library.segments import Manifest
+from eqemb.library.manifest import Manifest
 from eqemb.library.source_record import SOURCES, is_intact
 from eqemb.models.embeddings import Embeddings
 from eqemb.storage.atomic import to_json

@@ -41,7 +41,8 @@ from eqemb.library import segments
 from eqemb.library.database import Records
 from eqemb.library.generations import OpenLibrary
 from eqemb.library.integrity import others_in, seal_alone
-from eqemb.library.segments import Indexer, SegmentIndex, segment_folder
+from eqemb.library.manifest import segment_folder
+from eqemb.library.segments import Indexer, SegmentIndex
 from eqemb.models.embeddings import Embeddings
 from eqemb.storage.array_file import file_hash
 from eqemb.storage.atomic import new_file, new_folder, sync_folder, write_json

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from eqemb.index.postings import Array, Keys, load_array
 from eqemb.library.database import Records
 from eqemb.library.generations import OpenLibrary
-from eqemb.library.segments import Segment, segment_folder
+from eqemb.library.manifest import Segment, segment_folder
 from eqemb.storage.mapped import ScatteredFolder, read_scattered, will_read, will_read_all
 
 #: Equations from which a library is large: a query then scores a selection of them (`candidates`).

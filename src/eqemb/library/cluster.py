@@ -29,9 +29,10 @@ from eqemb.errors import EqembError, describe_os_error
 from eqemb.library import segments
 from eqemb.library.database import Records
 from eqemb.library.executor import LocalProcesses, Reading
+from eqemb.library.manifest import Segment
 from eqemb.library.progress import ProgressMeter
 from eqemb.library.rows import ReadCounts
-from eqemb.library.segments import Indexer, Segment, SegmentWriter, complete_segment
+from eqemb.library.segments import Indexer, SegmentWriter, complete_segment
 from eqemb.sources import Found
 from eqemb.sources.files import exists
 from eqemb.sources.remote import is_remote

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from eqemb.library.segments import Indexer, Segment, complete_segment
+from eqemb.library.manifest import Segment
+from eqemb.library.segments import Indexer, complete_segment
 from eqemb.storage.messages import receive, send
 from eqemb.storage.process import exit_with_parent, python_command, python_environment
 

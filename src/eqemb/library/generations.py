@@ -30,8 +30,9 @@ from eqemb.errors import DamageError, EqembError, UsageError
 from eqemb.library.article_names import resolve_article
 from eqemb.library.database import RECORDS_FORMAT, LibraryRecords
 from eqemb.library.integrity import APPROXIMATE, library_files, seal_generation
+from eqemb.library.manifest import Manifest
 from eqemb.library.papers import PaperRecords
-from eqemb.library.segments import Manifest, open_segments, written_segments
+from eqemb.library.segments import open_segments, written_segments
 from eqemb.storage.atomic import make_folders, sync_folder, to_json, write_atomically
 from eqemb.storage.checksums import OpenedFiles
 from eqemb.storage.locks import hold, remove_unheld

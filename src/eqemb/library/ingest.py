@@ -39,10 +39,11 @@ from eqemb.library.generations import (
 )
 from eqemb.library.integrity import check_records
 from eqemb.library.lookahead import Lookahead
+from eqemb.library.manifest import Segment, segment_folder
 from eqemb.library.papers import keep_left_out, left_out
 from eqemb.library.progress import Progress, ProgressMeter
 from eqemb.library.report import explain_no_articles, merge_summaries, render_report
-from eqemb.library.segments import Segment, SegmentWriter, open_segments, segment_folder
+from eqemb.library.segments import SegmentWriter, open_segments
 from eqemb.library.summary import summarise
 from eqemb.library.worker import read_found
 from eqemb.sources import Found, Limits, discover

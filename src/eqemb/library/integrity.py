@@ -15,8 +15,8 @@ and encoded equations. The first change of a library that an older version made 
 from collections.abc import Iterator
 from pathlib import Path
 
+from eqemb.library.manifest import Manifest, Segment, segment_folder
 from eqemb.library.papers import LEFT_OUT
-from eqemb.library.segments import Manifest, Segment, segment_folder
 from eqemb.library.source_record import SOURCES
 from eqemb.storage.array_file import file_hash
 from eqemb.storage.checksums import (

@@ -5,7 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from eqemb.library import segments as limits
-from eqemb.library.segments import Indexer, Segment, segment_folder
+from eqemb.library.manifest import Segment, segment_folder
+from eqemb.library.segments import Indexer
 
 
 def index_folder(home: Path, part: Segment) -> Path:

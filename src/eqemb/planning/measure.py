@@ -29,8 +29,9 @@ from eqemb.library.database import open_records
 from eqemb.library.generations import OpenLibrary, seal_again
 from eqemb.library.ingest import write_report
 from eqemb.library.integrity import seal_alone
+from eqemb.library.manifest import segment_folder
 from eqemb.library.near_duplicates import Sketches, near_pairs, write_sketches
-from eqemb.library.segments import SEGMENT_DOCUMENTS, segment_folder, update_near_pairs
+from eqemb.library.segments import SEGMENT_DOCUMENTS, update_near_pairs
 from eqemb.planning.measurements import (
     Measurements,
     Size,

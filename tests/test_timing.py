@@ -85,7 +85,7 @@ def test_a_slow_machine_has_longer_limits(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_garbage_is_not_collected_while_time_runs() -> None:
-    """It was collected before, and collection is on again afterwards."""
+    """Collection is on again afterwards."""
     seen = []
     cpu_seconds(lambda: seen.append(gc.isenabled()), tries=2)
     assert (seen, gc.isenabled()) == ([False, False], True)

@@ -1,9 +1,9 @@
 """Bounds on time that hold on slow and loaded machines, and fail for code that is quadratic.
 
-What is measured is CPU time of this process, so that other processes do not count. Each try begins
-with a collection of garbage and runs without one, since collecting the large heap of a test process
-can take longer than the code under test. Memoised results of the package are dropped first: a
-second try would otherwise measure the cache. A bound must fail several times before a test does.
+What is measured is CPU time of this process, so that other processes do not count. No garbage is
+collected meanwhile, since collecting the large heap of a test process can take longer than the code
+under test. Memoised results of the package are dropped first: a second try would otherwise measure
+the cache. A bound must fail several times before a test does.
 """
 
 import functools
@@ -79,7 +79,6 @@ def _measure(action: Callable[[], object]) -> float:
     """CPU seconds of one run."""
     clear_caches()
     was_enabled = gc.isenabled()
-    gc.collect()
     gc.disable()
     try:
         start = time.process_time()

@@ -53,6 +53,15 @@ def test_a_long_formula_is_not_stronger_than_forty_symbols() -> None:
     assert sizes[0] == 0 < sizes[1] < sizes[2] == sizes[3] == 1
 
 
+def test_the_largest_similarity_is_that_of_another_equation() -> None:
+    """Without it, the words of a topic tell nothing."""
+    structure = np.array([1.0, 0.3, 0.2], np.float32)
+    assert strength.most_similar(structure, np.array([0])) == pytest.approx(0.3)
+    assert strength.most_similar(structure, np.empty(0, int)) == 1
+    words = np.ones(3, np.float32)
+    assert not strength.equation_evidence(structure, words, 9, 0.0)["topic"].any()
+
+
 def test_an_unknown_word_makes_answers_weaker(library: Library) -> None:
     """The score ignores it, the strength does not."""
     plain, other = library.search("cosine"), library.search("cosine photosynthesis")
@@ -62,6 +71,24 @@ def test_an_unknown_word_makes_answers_weaker(library: Library) -> None:
     assert one is not None
     assert two is not None
     assert two < strength.weak_below() < one
+
+
+def test_words_around_the_query_itself_are_no_evidence(run: Run, tmp_path: Path) -> None:
+    """Equations of one sentence share its words; that does not make them alike."""
+    sentence = "The harmonic precision of retrieval is "
+    page = (
+        r"\documentclass{article}\begin{document}"
+        rf"{sentence}$$ \sum_{{i=1}}^{{n}} \binom{{n}}{{i}} p^i (1-p)^{{n-i}} $$"
+        rf"{sentence}$$ \nabla \times E $$\end{{document}}"
+    )
+    (tmp_path / "papers").mkdir()
+    (tmp_path / "papers" / "a.tex").write_text(page)
+    assert run("build", tmp_path / "papers", "-o", tmp_path / "lib", "--no-model").code == 0
+    with Library.open(tmp_path / "lib") as library:
+        found = library.similar("a#1")
+        assert [hit.equation.ordinal for hit in found] == [2]
+        assert found[0].parts["structure"] < 0.1
+        assert found[0].level == "weak"
 
 
 def test_an_equal_equation_has_strength_one(library: Library) -> None:

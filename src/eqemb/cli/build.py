@@ -1,9 +1,10 @@
 """Commands that make a library: build, read."""
 
+import itertools
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from eqemb.cli.app import app
 from eqemb.cli.console import print_json, print_message
@@ -25,6 +26,9 @@ from eqemb.cli.options import (
 from eqemb.cli.progress import StageProgress
 from eqemb.errors import EqembError, ThresholdError
 
+if TYPE_CHECKING:
+    from eqemb.facade.library import Library
+
 Strict = Annotated[
     float | None,
     Option(
@@ -36,6 +40,7 @@ Strict = Annotated[
     ),
 ]
 _LISTED_CAUSES = 6  # in the summary
+_MAX_ASKED = 5  # equations, for an example
 
 
 @app.command()
@@ -85,12 +90,13 @@ def build(
             watch=progress.update,
             selection=selection,
         )
-        first = next((name for name, count, _ in library.contents() if count), None)
-        if draws and first is not None:
+        has_equations = any(count for _, count, _ in library.contents())
+        if draws and has_equations:
             progress.update("mapping", "")
             map_of(library)
     with library:
         report = library.report
+        example = None if as_json else _example_equation(library)
     seconds = time.perf_counter() - started
     if as_json:
         print_json(_summary(report, seconds) | {"model": report.get("model")})
@@ -98,10 +104,19 @@ def build(
         _print_summary(report, output, seconds)
         _print_model_notes(report.get("model"))
         print_message(f"next: eqemb search {output} WORDS")
-        if first is not None:
-            print_message(f"      eqemb similar {output} '{first}#1'")
+        if example is not None:
+            print_message(f"      eqemb similar {output} '{example}'")
         print_message(f"      eqemb serve {output}")
     _check_coverage(report["coverage"], strict)
+
+
+def _example_equation(library: "Library") -> str | None:
+    """Return an equation to ask for, if possible one that others look like; None without any."""
+    firsts = (f"{name}#1" for name, count, _ in library.contents() if count)
+    names = list(itertools.islice(firsts, _MAX_ASKED))
+    answers = ((name, library.similar(name, 1).hits) for name in names)
+    good = (name for name, hits in answers if hits and hits[0].level == "strong")
+    return next(good, names[0] if names else None)
 
 
 @app.command()

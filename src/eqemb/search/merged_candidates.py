@@ -47,6 +47,7 @@ class MergedCandidates:
         self.allowed = joined([each.allowed for each in answers], np.bool_)
         self.states_numbers = joined([each.states_numbers for each in answers], np.bool_)
         self.most_similar = max((each.most_similar for each in answers), default=0.0)
+        self.most_similar_other = max((each.most_similar_other for each in answers), default=0.0)
         self.has_allowed = any(each.has_allowed for each in answers) or not answers
 
     def scores(self, order: Iterable[str]) -> dict[str, Scores]:
@@ -179,9 +180,8 @@ class EquationMerge:
         strengths = None
         if "structure" in parts:
             size = len(self._query.layout.nodes())
-            evidence = equation_evidence(parts["structure"], parts.get("words"), size)
-            if "topic" in evidence:
-                evidence["topic"] = parts["words"] * np.float32(merged.most_similar)
+            most = merged.most_similar_other
+            evidence = equation_evidence(parts["structure"], parts.get("words"), size, most)
             strengths = strength_of_equation(evidence)
             raise_equal(strengths, merged.kinds())
         return WeighedCandidates(

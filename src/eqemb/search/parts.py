@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from eqemb.errors import UsageError
 from eqemb.formula import Layout
 from eqemb.formula.pattern import is_pattern
+from eqemb.formula.shapes import key
 from eqemb.index.postings import Array, top_k
 from eqemb.index.scope import Scope
 from eqemb.index.segments import IndexSegments
@@ -52,6 +53,7 @@ from eqemb.search.scoring import MAX_TYPES, Scored
 from eqemb.search.selection import MOST_READ, CandidateSelection
 from eqemb.search.strength import (
     equation_evidence,
+    most_similar,
     strength_of_equation,
     strength_of_mixture,
     word_evidence,
@@ -148,6 +150,8 @@ class PartCandidates:
     matches: CountedMatches | None = None
     most_similar: float = 0.0
     """The largest similarity of any equation of the part."""
+    most_similar_other: float = 0.0
+    """The largest similarity of an equation of the part that is not equal to the query."""
     is_cut: bool = False
     """Whether the part has more candidates."""
     has_allowed: bool = True
@@ -359,17 +363,17 @@ class PartSearch(Search):
             allowed[own] = False
         has_allowed, allowed = bool(allowed.any()), scope.take(allowed)
         same, equal = self.same_equations(shape), self.structure.rewritten(shape)
-        kinds = equation_kinds(scope.places_of(same), scope.places_of(equal), len(scope))
+        same_places = scope.places_of(same)
+        kinds = equation_kinds(same_places, scope.places_of(equal), len(scope))
         if asked.filters is not None:
             limit_kind(allowed, kinds, asked.filters.kind)
         weighted = apply_weights(parts, self.equation_weights)
-        strengths, most = None, 0.0
+        strengths, most, others = None, 0.0, 0.0
         if "structure" in parts:
-            most = float(parts["structure"].max(initial=0))
-            evidence = equation_evidence(parts["structure"], parts.get("words"), _size(shape))
-            if "topic" in evidence:  # by the most similar equation of the whole library
-                least = 1.0 if asked.own_row is not None else _most(asked.similar)
-                evidence["topic"] = parts["words"] * np.float32(max(most, least))
+            structure, words = parts["structure"], parts.get("words")
+            most, others = float(structure.max(initial=0)), most_similar(structure, same_places)
+            of_library = max(others, _most_similar(asked.similar, shape))
+            evidence = equation_evidence(structure, words, _size(shape), of_library)
             strengths = strength_of_equation(evidence)
             raise_equal(strengths, kinds)
         places, found = self._candidates(scored, weighted, allowed, asked.count)
@@ -378,6 +382,7 @@ class PartSearch(Search):
             kinds={name: mask[places] for name, mask in kinds.items()},
             matches=self._count_matches(weighted, allowed, strengths, kinds, scope),
             most_similar=most,
+            most_similar_other=others,
             has_allowed=has_allowed,
         )
 
@@ -466,8 +471,11 @@ def _total(weighted: Mapping[str, Scores], scope: Scope) -> Scores:
     return total
 
 
-def _most(similar: SimilarKeys | None) -> float:
-    return 0.0 if similar is None else float(similar.scores.max(initial=0))
+def _most_similar(similar: SimilarKeys | None, shape: Layout) -> float:
+    """Return the largest score of a type that is not that of the equation."""
+    if similar is None:
+        return 0.0
+    return most_similar(similar.scores, similar.keys == key(shape.canonical()))
 
 
 def _size(shape: Layout) -> int:

@@ -51,6 +51,7 @@ from eqemb.search.query import Filters, WordQuery
 from eqemb.search.selection import CandidateSelection, promising
 from eqemb.search.strength import (
     equation_evidence,
+    most_similar,
     strength_of_equation,
     strength_of_mixture,
     word_evidence,
@@ -412,13 +413,17 @@ class Scoring:
         return parts
 
     def equation_strengths(
-        self, query: EquationQuery, parts: Mapping[str, Scores]
+        self, query: EquationQuery, parts: Mapping[str, Scores], same: Rows
     ) -> Scores | None:
-        """Return the strength of every equation for an equation; None without structure."""
+        """Return the strength of every equation for an equation; None without structure.
+
+        `same` are the places of the equations that are equal to it.
+        """
         if "structure" not in parts:
             return None
         symbols = len(query.layout.nodes())
-        evidence = equation_evidence(parts["structure"], parts.get("words"), symbols)
+        most = most_similar(parts["structure"], same)
+        evidence = equation_evidence(parts["structure"], parts.get("words"), symbols, most)
         return strength_of_equation(evidence)
 
     def same_equations(self, shape: Layout) -> Rows:

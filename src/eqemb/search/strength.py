@@ -88,15 +88,26 @@ def structure_evidence(structure: Scores, symbols: int) -> Evidence:
     return {"structure": structure, "size": np.full_like(structure, size)}
 
 
-def equation_evidence(structure: Scores, words: Scores | None, symbols: int) -> Evidence:
+def equation_evidence(
+    structure: Scores, words: Scores | None, symbols: int, most_similar: float
+) -> Evidence:
     """Return the evidence of structure, and of the words that the most similar equations share.
 
-    These words tell nothing if the equations that gave them are not similar.
+    These words tell nothing if no other equation is similar to the query: then they are those
+    around the query itself, which the equations of its page have as well, whatever they look like.
+    `most_similar` is the largest similarity of an equation that is not equal to the query.
     """
     if words is None:
         return structure_evidence(structure, symbols)
-    topic = words * structure.max(initial=0)
+    topic = words * np.float32(most_similar)
     return {**structure_evidence(structure, symbols), "topic": topic}
+
+
+def most_similar(structure: Scores, same: NDArray[Any]) -> float:
+    """Return the largest similarity of an equation, but for the places of those that are equal."""
+    others = structure.copy()
+    others[same] = 0
+    return float(others.max(initial=0))
 
 
 # ------------------------------------------------------------ kinds of queries

@@ -7,7 +7,7 @@ import pytest
 
 from eqemb.kernels import barrier, cpu
 from eqemb.kernels.barrier import Meeting, meet
-from eqemb.kernels.loops import kernel
+from eqemb.kernels.compiling import kernel
 
 TURNS = 200
 

@@ -40,7 +40,7 @@ Strict = Annotated[
     ),
 ]
 _LISTED_CAUSES = 6  # in the summary
-_MAX_ASKED = 5  # equations, for an example
+_MOST_EXAMPLES = 5  # equations, for an example
 
 
 @app.command()
@@ -113,7 +113,7 @@ def build(
 def _example_equation(library: "Library") -> str | None:
     """Return an equation to ask for, if possible one that others look like; None without any."""
     firsts = (f"{name}#1" for name, count, _ in library.contents() if count)
-    names = list(itertools.islice(firsts, _MAX_ASKED))
+    names = list(itertools.islice(firsts, _MOST_EXAMPLES))
     answers = ((name, library.similar(name, 1).hits) for name in names)
     good = (name for name, hits in answers if hits and hits[0].level == "strong")
     return next(good, names[0] if names else None)

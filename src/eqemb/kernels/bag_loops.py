@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqemb.kernels.arrays import Contexts, Floats, Ids, Near, Positions, Rows, TextArrays, Vectors
+from eqemb.kernels.compiling import kernel
 from eqemb.kernels.loops import (
     Groups,
     LoopSettings,
@@ -16,7 +17,6 @@ from eqemb.kernels.loops import (
     block_loss,
     block_scratch,
     dot,
-    kernel,
     logistic,
     score_block,
 )

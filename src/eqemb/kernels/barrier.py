@@ -14,7 +14,7 @@ import numpy as np
 from llvmlite import ir
 from numpy.typing import NDArray
 
-from eqemb.kernels.loops import kernel
+from eqemb.kernels.compiling import kernel
 from eqemb.storage.numba_settings import import_numba
 
 import_numba()

@@ -6,7 +6,7 @@ nothing else happens; every docstring names what is changed.
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
@@ -14,32 +14,18 @@ from numpy.typing import NDArray
 
 from eqemb.kernels import draws
 from eqemb.kernels.arrays import EPSILON, Floats, Ids, Noise, Positions, Rule
+from eqemb.kernels.compiling import exact, kernel, summing
 from eqemb.storage.numba_settings import import_numba
 
 import_numba()  # first, so that it does not read the settings of the current folder
 
-from numba import njit, types  # noqa: E402
+from numba import types  # noqa: E402
 from numba.extending import intrinsic  # noqa: E402
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 AHEAD = 8  # rows to prefetch
 _EPSILON = np.float32(EPSILON)
 _LOW, _S32, _STEP = draws.LOW, draws.S32, draws.STEP
-# Python's check for division by zero would prevent vectorisation.
-_FLAGS: dict[str, Any] = {"nogil": True, "cache": True, "error_model": "numpy"}
-mix = njit(**_FLAGS)(draws.mix)
-
-
-def kernel(function: F) -> F:
-    """Compile as written: sums in the order of the source, multiply-adds fused."""
-    return cast("F", njit(**_FLAGS, fastmath={"contract"})(function))
-
-
-def summing(function: F) -> F:
-    """Compile with vectorised sums: the same bytes on the same type of CPU."""
-    flags = {"contract", "reassoc", "nsz"}
-    return cast("F", njit(**_FLAGS, fastmath=flags)(function))
+mix: Callable[..., Any] = exact(draws.mix)  # of one number, too
 
 
 class LoopSettings(NamedTuple):

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqemb.kernels.arrays import GRID, Biased, Counts, Floats, Ids, Pairs, Positions
+from eqemb.kernels.compiling import kernel
 from eqemb.kernels.draws import S32, STEP
-from eqemb.kernels.loops import AHEAD, article_of, dot, kernel, mix, prefetch
+from eqemb.kernels.loops import AHEAD, article_of, dot, mix, prefetch
 
 Doubles = NDArray[np.float64]
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqemb.kernels.arrays import Floats, Ids, Positions
-from eqemb.kernels.loops import kernel
+from eqemb.kernels.compiling import kernel
 
 Levels = NDArray[np.uint8]
 Starts = NDArray[np.int64]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from eqemb.kernels.arrays import Floats, Ids, Offsets, TextArrays, Vectors
 from eqemb.kernels.barrier import Meeting, meet
+from eqemb.kernels.compiling import kernel
 from eqemb.kernels.loops import (
     AHEAD,
     BlockScratch,
@@ -20,7 +21,6 @@ from eqemb.kernels.loops import (
     block_scratch,
     draw,
     group,
-    kernel,
     prefetch,
     score_block,
 )

@@ -163,7 +163,8 @@ def test_words_that_are_too_common_are_no_error(one: Library, many: PartsLibrary
 
 
 @pytest.mark.parametrize(
-    "asked", ["ir/cosine#1", "cosine similarity", "cross entropy loss", "probability", "error"]
+    "asked",
+    ["nlp/seq2seq-beam#2", "cosine similarity", "cross entropy loss", "probability", "error"],
 )
 def test_facets_are_those_of_one_process(one: Library, many: PartsLibrary, asked: str) -> None:
     """Also sections whose titles are rare in each part; a named equation is counted."""

@@ -270,11 +270,23 @@ def test_promising_candidates_include_the_best() -> None:
         assert len(found) < 200
 
 
-def test_an_answer_is_deep_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If no more rows than were read by vectors are at least as good as the last hit."""
-    monkeypatch.setattr(selection, "MOST_READ", 3)
+def test_an_answer_is_deep_enough() -> None:
+    """If nothing that was not read by vectors could be better than the last hit."""
     scores, allowed = [np.array([5, 4, 3, 2, 1], np.float32)], np.ones(5, bool)
-    assert selection.is_deep_enough(scores, allowed, [5, 3], 2)
-    assert not selection.is_deep_enough(scores, allowed, [5, 2], 2)
-    assert not selection.is_deep_enough(scores, allowed, [5, 3], 10)  # families hid the others
-    assert selection.is_deep_enough(scores, allowed & (scores[0] > 2), [5, 3], 10)
+    unread = selection.Unread.of(np.arange(3), 5, {"meaning": 0.25, "base": 0.25})
+    assert unread is not None
+    assert selection.is_deep_enough(scores, allowed, [5, 3], 2, unread)
+    assert not selection.is_deep_enough(scores, allowed, [5, 2], 2, unread)
+    assert not selection.is_deep_enough(scores, allowed, [5, 3], 10, unread)  # families hid others
+    assert selection.is_deep_enough(scores, allowed & (scores[0] > 2), [5, 3], 10, unread)
+
+
+def test_negative_cosines_do_not_hide_better_answers() -> None:
+    """What vectors lower is not taken for a bound of what they may raise."""
+    sure = np.append(np.ones(100, np.float32), np.float32(0.5))
+    read = selection.promising(sure, 0.4, [None], 100)
+    total = sure - np.float32(0.2)
+    total[100] = 0.5
+    unread = selection.Unread.of(read, 101, {"meaning": 0.4, "base": 0.0})
+    assert unread is not None
+    assert not selection.is_deep_enough([total], np.ones(101, bool), [0.8] * 10, 10, unread)

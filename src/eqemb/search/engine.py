@@ -155,9 +155,12 @@ class Search(Scoring):
             passing = scope.take(allowed)
             found = self.hits.matching(weighted, k, passing, strengths, kinds, filters, scope)
             scores = [hit.score for hit in found[0]]
-            if scored.deepen is None or is_deep_enough(weighted.values(), passing, scores, k):
+            if scored.late is None:
                 return found
-            scored = scored.deepen()
+            unread, score = scored.late
+            if is_deep_enough(weighted.values(), passing, scores, k, unread):
+                return found
+            scored = score()
 
     def read_query(self, query: str) -> WordQuery:
         """Parse a query, and repair its misspelt words."""

@@ -48,7 +48,7 @@ from eqemb.search.hits import HitReader
 from eqemb.search.match_kinds import equation_kinds, of_kind, word_kinds
 from eqemb.search.paper import NO_MODEL, PaperRanking
 from eqemb.search.query import Filters, WordQuery
-from eqemb.search.selection import CandidateSelection, promising
+from eqemb.search.selection import CandidateSelection, Unread, promising
 from eqemb.search.strength import (
     equation_evidence,
     most_similar,
@@ -83,8 +83,8 @@ class Scored(NamedTuple):
 
     scope: Scope
     parts: dict[str, Scores]
-    deepen: "Callable[[], Scored] | None" = None
-    """Scores all candidates by vectors, not only the best; None where that was done."""
+    late: "tuple[Unread, Callable[[], Scored]] | None" = None
+    """What was not scored by vectors, and what does that; None where all were."""
 
 
 class Scoring:
@@ -218,7 +218,8 @@ class Scoring:
             vectors = self._vector_parts
             found = parts | vectors.for_words(question, wanted, scope, parts.get("words"), read)
             ordered = {name: found[name] for name in _WORDS_ORDER if name in found}
-            return Scored(scope, ordered, None if read is None else lambda: with_vectors(None))
+            unread = Unread.of(read, len(scope), weights)
+            return Scored(scope, ordered, unread and (unread, lambda: with_vectors(None)))
 
         return with_vectors(read)
 
@@ -269,9 +270,8 @@ class Scoring:
         """
         if scope.rows is None or depth is None or not parts:
             return None
-        sure = np.zeros(len(scope), np.float32)
-        for name, scores in parts.items():
-            sure += np.float32(weights.get(name, 1.0)) * scores
+        weighted = (np.float32(weights.get(name, 1)) * each for name, each in parts.items())
+        sure = sum(weighted, np.zeros(len(scope), np.float32))
         masks = [None] if self._is_all(allowed) else [None, scope.take(allowed)]
         found = promising(sure, weights["meaning"] + weights["base"], masks, depth)
         return np.union1d(found, scope.places_of(np.array(also, np.int64)))
@@ -381,7 +381,8 @@ class Scoring:
             _raise_equal(late, *places)
             found = parts | late
             ordered = {name: found[name] for name in _EQUATION_ORDER if name in found}
-            return Scored(scope, ordered, None if read is None else lambda: with_vectors(None))
+            unread = Unread.of(read, len(scope), self.equation_weights)
+            return Scored(scope, ordered, unread and (unread, lambda: with_vectors(None)))
 
         return with_vectors(read)
 

@@ -6,9 +6,9 @@ of these, and is hardly ever among the best by their sum: `benchmarks/ten_millio
 often. In a library of ordinary size every equation is scored.
 """
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,7 @@ VOTING_CANDIDATES = 10 * POOL_SIZE
 FINDING_PARTS = frozenset({"words", "structure"})
 
 #: Candidates whose vectors are read: more of the best than an answer mostly looks at, and with them
-#: all that vectors could raise among these. Others could not, whatever their vectors are.
+#: all that vectors could raise among these. `is_deep_enough` tells whether others could be hits.
 MOST_READ = 100
 
 Rows = NDArray[Any]
@@ -147,11 +147,31 @@ def promising(scores: Scores, most: float, masks: Iterable[Mask | None], depth: 
     return np.flatnonzero(found)
 
 
-def is_deep_enough(scores: Iterable[Scores], allowed: Mask, hits: Sequence[float], k: int) -> bool:
-    """Whether the `k` hits wanted are among the best `MOST_READ`, given the scores of the hits.
+class Unread(NamedTuple):
+    """Candidates whose vectors were not read."""
+
+    places: Mask
+    most: float
+    """What vectors could add to a score."""
+
+    @classmethod
+    def of(cls, read: Rows | None, count: int, weights: Mapping[str, float]) -> Self | None:
+        """Return those of so many candidates that are not at these places; None if all are."""
+        if read is None:
+            return None
+        places = np.ones(count, bool)
+        places[read] = False
+        return cls(places, weights["meaning"] + weights["base"])
+
+
+def is_deep_enough(
+    scores: Iterable[Scores], allowed: Mask, hits: Sequence[float], k: int, unread: Unread
+) -> bool:
+    """Whether no candidate could be among the `k` hits if its vectors were read.
 
     Equations of the families of hits are passed over, so that an answer may look at any number.
     """
-    total = np.where(allowed, sum(scores), np.float32(0))
-    least = min(hits) - 1e-6 if len(hits) >= k else 0.0
-    return int(np.count_nonzero(total > least)) <= MOST_READ
+    total = sum(scores, np.float32(0)) + np.zeros(len(allowed), np.float32)
+    left = total[unread.places & allowed]
+    least = min(hits) if hits and len(hits) >= k else 0.0
+    return not len(left) or float(left.max()) + unread.most <= least

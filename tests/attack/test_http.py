@@ -153,6 +153,11 @@ TARGETS = sorted({*ENDPOINTS, *PAGES, "/v1/export.csv?q=cosine", "/v1/map", "/v1
                   "/v1/panel?kind=similar&equation=angles%231"})  # fmt: skip
 METHODS = ("POST", "PUT", "DELETE", "PATCH", "TRACE", "X")
 
+#: Where a socket that is bound to `::` takes connections by IPv4.
+NEEDS_BOTH_FAMILIES = pytest.mark.skipif(
+    sys.platform != "linux" or not socket.has_dualstack_ipv6(), reason="no sockets for both IPs"
+)
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -325,13 +330,14 @@ def test_guesses_are_forgotten() -> None:
     assert client_name("::ffff:192.0.2.1") == client_name("192.0.2.1")
 
 
-def test_only_a_proxy_names_clients(folder: Path) -> None:
-    """Anybody else could invent addresses, one for each request."""
+@pytest.mark.parametrize("host", ["127.0.0.1", pytest.param("::", marks=NEEDS_BOTH_FAMILIES)])
+def test_only_a_proxy_names_clients(folder: Path, host: str) -> None:
+    """Anybody else could invent addresses, one for each request; `::` maps those of IPv4."""
     with pytest.raises(UsageError, match="not 'my proxy'"):
         serve(folder, port=0, proxies=["my proxy"])
     app = make_app(folder, token=TOKEN)
     for proxies, last in (((), 429), (("127.0.0.1",), 401)):
-        with running(folder, app, proxies=networks(proxies)) as found:
+        with running(folder, app, host, proxies=networks(proxies)) as found:
             for number in range(MAX_GUESSES + 1):
                 sent = (
                     f"Authorization: Bearer {proxies} {number}\r\nX-Forwarded-For: 192.0.2.{number}"

@@ -24,16 +24,18 @@ from synthetic import Run, start
 
 
 @contextlib.contextmanager
-def running(folder: Path, app: FastAPI | None = None, **limits: Any) -> Iterator[tuple[str, int]]:
+def running(
+    folder: Path, app: FastAPI | None = None, host: str = "127.0.0.1", **limits: Any
+) -> Iterator[tuple[str, int]]:
     """A server as `eqemb serve` runs it, in a thread; `limits` are those of `uvicorn_config`."""
     server = uvicorn.Server(uvicorn_config(app or make_app(folder), **limits))
-    with bind("127.0.0.1", 0) as listener:
+    with bind(host, 0) as listener:
         thread = threading.Thread(target=server.run, args=([listener],))
         thread.start()
         while not server.started:
             time.sleep(0.01)
         try:
-            yield listener.getsockname()
+            yield "127.0.0.1", listener.getsockname()[1]
         finally:
             server.should_exit = True
             thread.join()

@@ -38,15 +38,23 @@ def client_name(address: str) -> str:
 
 
 def networks(addresses: Iterable[str]) -> tuple[Network, ...]:
-    """Addresses and networks of reverse proxies; raises `UsageError` for anything else."""
-    found = []
+    """Addresses and networks of reverse proxies; raises `UsageError` for anything else.
+
+    Those of IPv4 come twice: a socket that listens for both kinds of addresses (`::`) reports
+    10.0.0.1 as ::ffff:10.0.0.1.
+    """
+    found: list[Network] = []
     for each in addresses:
         try:
-            found.append(ipaddress.ip_network(each, strict=False))
+            network = ipaddress.ip_network(each, strict=False)
         except ValueError:
             raise UsageError(
                 f"the proxy must be an IP address or a network such as 10.0.0.0/8, not {each!r}"
             ) from None
+        found.append(network)
+        if isinstance(network, ipaddress.IPv4Network):
+            mapped = f"::ffff:{network.network_address}/{96 + network.prefixlen}"
+            found.append(ipaddress.IPv6Network(mapped))
     return tuple(found)
 
 

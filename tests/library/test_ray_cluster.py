@@ -7,11 +7,9 @@ import importlib.util
 import json
 import os
 import signal
-import socket
 from collections.abc import Callable, Iterator
 from importlib.machinery import ModuleSpec
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -254,64 +252,6 @@ class AnyTask:
     def remote(self, *_: Any) -> str:
         """Return its handle."""
         return "handle"
-
-
-class RayError(Exception):
-    """What the errors of Ray have in common."""
-
-
-class SilentRay:
-    """Ray that does not connect or start."""
-
-    exceptions = SimpleNamespace(RayError=RayError)
-
-    def __init__(self, *errors: Exception) -> None:
-        self.errors = list(errors)
-
-    def init(self, **_: Any) -> None:
-        """Fail."""
-        raise self.errors.pop(0)
-
-
-def connect_error(*errors: Exception) -> str:
-    """Return what is said if Ray fails with these errors, one after the other."""
-    ray = SilentRay(*errors)
-    with pytest.raises(EqembError) as caught:
-        ray_cluster._connect(ray, None, None)
-    assert not ray.errors
-    return str(caught.value)
-
-
-def test_ray_that_does_not_start_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ray gives up if the machine is busy, with an error of any class."""
-    monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    none = ConnectionError("Could not find any running Ray instance.")
-    said = connect_error(none, Exception("The node timed out:\nsee\nthe logs."))
-    assert said.startswith("Ray does not start on this machine (The node timed out: the logs): try")
-
-
-def test_cluster_of_this_machine_that_refuses_is_not_replaced(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A wrong token would start another cluster in silence; one that is gone is no cluster."""
-    monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-        refused = ConnectionError(f"Failed to connect to Ray cluster at 127.0.0.1:{port}")
-        said = connect_error(refused)
-    assert said.startswith("cannot connect to the Ray cluster of this machine (Failed to connect")
-    assert said.endswith("or check address and token")
-    assert connect_error(refused, OSError("no room")).startswith("Ray does not start")
-
-
-def test_missing_token_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ray refuses to connect without one if RAY_AUTH_MODE asks for it, with an error of its own."""
-    monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    said = connect_error(RayError("no authentication token was found. Ensure that it is."))
-    assert said == (
-        "cannot connect to the Ray cluster of this machine (no authentication token was found):"
-        " start one with `ray start --head`, or check address and token"
-    )
 
 
 @pytest.mark.parametrize("spec", [None, ModuleSpec("ray", None)], ids=["nothing", "a folder"])

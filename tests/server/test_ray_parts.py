@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from fastapi.testclient import TestClient
 
 from eqemb.errors import UsageError
 from eqemb.facade.update import remove_articles
+from eqemb.library import ray_connection
 from eqemb.server import ray_parts
 from eqemb.server.app import make_app
 from eqemb.server.ray_parts import PartStatus, RayParts, check_engine
@@ -185,21 +187,20 @@ def test_the_command_refuses_a_cluster_that_is_not_there(segmented: Path) -> Non
     )  # fmt: skip
     assert done.returncode != 0
     assert "Traceback" not in done.stderr
-    assert "cannot connect to Ray at ray://127.0.0.1:1" in done.stderr
+    assert "cannot connect to the Ray cluster at 127.0.0.1:1 (Connection refused)" in done.stderr
 
 
-def test_ray_that_is_too_slow_to_start_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ray gives up on a busy machine with an error of the class `Exception` itself."""
+def test_serve_that_does_not_start_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray has an error of the class `Exception` itself for a busy machine."""
 
-    class BusyRay:
-        serve = None
+    class BusyServe:
+        def start(self, **_: Any) -> None:
+            raise Exception("The controller timed out during startup.")  # noqa: TRY002
 
-        def init(self, **_: Any) -> None:
-            raise Exception("The current node timed out during startup.")  # noqa: TRY002
-
-    monkeypatch.setitem(sys.modules, "ray", BusyRay())
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(serve=BusyServe()))
     monkeypatch.setattr(os, "environ", dict(os.environ))
-    with pytest.raises(UsageError, match="Ray does not start on this machine: The current node"):
+    monkeypatch.setattr(ray_connection, "connect", lambda *_, **__: True)
+    with pytest.raises(UsageError, match=r"Ray Serve does not start \(The controller timed out"):
         ray_parts.connect("ray")
 
 

@@ -16,7 +16,6 @@ import contextlib
 import logging
 import os
 import re
-import socket
 import threading
 import time
 import uuid
@@ -28,9 +27,9 @@ from typing import Any, NamedTuple, TypeVar
 from eqemb.errors import UsageError
 from eqemb.facade.parts import LibraryPart, PartPlace, PartsLibrary, part_places
 from eqemb.index.statistics import LibraryStatistics, library_statistics
+from eqemb.library import ray_connection
 from eqemb.library.engines import LOCAL, RAY, check_port
 from eqemb.search.parts import PartAnswer, PartQuestion
-from eqemb.storage.process import empty_current_folder
 
 _log = logging.getLogger("eqemb.server")
 #: How an engine starts that is the address of a cluster.
@@ -41,8 +40,6 @@ _HEAD_PORT = 6379
 DEADLINE, RETRY_DEADLINE = 8.0, 3.0
 #: Seconds between probes of a part that does not answer; until the parts have started and ended.
 PROBE_INTERVAL, DEPLOY_TIMEOUT, CLOSE_TIMEOUT = 0.3, 180.0, 20.0
-#: Seconds until the head of a cluster must accept a connection.
-CONNECT_TIMEOUT = 10.0
 #: Generations that a replica keeps open, seconds for which the numbers of replicas are remembered.
 KEPT_GENERATIONS, STATUS_SECONDS = 2, 1.0
 #: The least time that Serve takes between health checks, and until a replica counts as dead.
@@ -103,9 +100,9 @@ class RayParts:
         self, library: PartsLibrary, *, engine: str, parts: int | None, replicas: int
     ) -> None:
         """`engine` is "ray" for this machine, or the address of a cluster."""
-        self._ray, self._serve = connect(engine)
+        self._ray, self._serve, self._is_ours = connect(engine)
         self._deal = parts or max(1, int(self._ray.cluster_resources().get("CPU", 1)))
-        self._replicas, self._is_ours = replicas, engine == RAY
+        self._replicas = replicas
         self._lock = threading.Lock()
         self._generations: dict[int, GenerationParts] = {}
         self._loop = asyncio.new_event_loop()
@@ -353,8 +350,8 @@ class GenerationParts:
         return self._parts.ask_all(self.places, self.statistics, question)
 
 
-def connect(engine: str) -> tuple[Any, Any]:
-    """Connect to Ray, and return its modules `ray` and `ray.serve`."""
+def connect(engine: str) -> tuple[Any, Any, bool]:
+    """Connect to Ray; return its modules `ray` and `ray.serve`, and whether it was started here."""
     os.environ.update({name: os.environ.get(name, value) for name, value in _SETTINGS.items()})
     try:
         import ray
@@ -365,27 +362,13 @@ def connect(engine: str) -> tuple[Any, Any]:
             " pip install 'eqemb[ray-serve]'"
         ) from None
     logging.getLogger("ray.serve").setLevel(logging.ERROR)
-    settings: dict[str, Any] = {"logging_level": "ERROR", "log_to_driver": False}
-    if engine == RAY:
-        settings["include_dashboard"] = False
-    else:
-        settings["address"] = _address(engine)
+    address = None if engine == RAY else _address(engine)
+    is_ours = ray_connection.connect(ray, address, namespace="eqemb")
     try:
-        if engine != RAY:  # Ray itself would try for minutes
-            host, _, port = settings["address"].rpartition(":")
-            socket.create_connection((host, int(port)), CONNECT_TIMEOUT).close()
-        with empty_current_folder():
-            ray.init(namespace="eqemb", **settings)
         serve.start(proxy_location="Disabled", logging_config={"log_level": "ERROR"})
     except Exception as error:  # noqa: BLE001 - Ray raises the class itself on a busy machine
-        if engine == RAY:
-            raise UsageError(f"Ray does not start on this machine: {_last_line(error)}") from None
-        raise UsageError(
-            f"cannot connect to Ray at {engine} ({_last_line(error)}): this machine must be part of"
-            f" the cluster (run `ray start --address {_address(engine)}` on it), and RAY_AUTH_TOKEN"
-            " must be the token of the cluster, if it has one"
-        ) from None
-    return ray, serve
+        raise UsageError(f"Ray Serve does not start ({ray_connection.reason(error)})") from None
+    return ray, serve, is_ours
 
 
 def check_engine(engine: str, parts: int | None = None, replicas: int = 1) -> None:

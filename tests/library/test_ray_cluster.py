@@ -3,6 +3,7 @@
 Without Ray, only the message that names the extra is tested.
 """
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -190,6 +191,48 @@ def test_cluster_that_does_not_answer_is_one_sentence(
     why = rf"cannot connect to the Ray cluster at {address or engine} \(.*\): start one with"
     with pytest.raises(EqembError, match=why):
         read(tmp_path, "lib", engine=engine)
+
+
+@needs_ray
+@pytest.mark.usefixtures("starts")
+def test_cluster_of_our_own_is_reached_from_this_machine_alone() -> None:
+    """Its processes listen on 127.0.0.1, not on all interfaces."""
+    cluster = RayCluster(None, 1)
+    try:
+        cluster._ray.get(cluster._ray.remote(lambda: None).remote(), timeout=PATIENCE)
+        assert [node["NodeManagerAddress"] for node in cluster._ray.nodes()] == ["127.0.0.1"]
+        if HAS_PROC:
+            hosts = set(listening_hosts())
+            assert hosts
+            assert all(host.endswith("0100007F") for host in hosts)
+    finally:
+        cluster.close()
+
+
+def listening_hosts() -> Iterator[str]:
+    """The addresses, in hexadecimal, on which this process and those below it listen."""
+    sockets = {}
+    for table in ("tcp", "tcp6"):
+        for line in Path("/proc/net", table).read_text("ascii").splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == "0A":  # listening
+                sockets[f"socket:[{fields[9]}]"] = fields[1].partition(":")[0]
+    for pid in descendants(os.getpid()):
+        with contextlib.suppress(OSError):  # it has ended
+            for file in Path(f"/proc/{pid}/fd").iterdir():
+                with contextlib.suppress(OSError):
+                    if (name := str(file.readlink())) in sockets:
+                        yield sockets[name]
+
+
+def descendants(pid: int) -> list[int]:
+    """A process and those that it and they have started."""
+    found = [pid]
+    for one in found:
+        with contextlib.suppress(OSError):
+            for children in Path(f"/proc/{one}/task").glob("*/children"):
+                found += map(int, children.read_text("ascii").split())
+    return found
 
 
 @needs_ray

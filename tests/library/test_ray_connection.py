@@ -17,6 +17,7 @@ import pytest
 from eqemb.errors import EqembError
 from eqemb.library import ray_connection
 
+CONSTANTS = "ray._private.ray_constants"
 needs_posix = pytest.mark.skipif(os.name == "nt", reason="signals differ")
 
 
@@ -32,10 +33,12 @@ class FakeRay:
     def __init__(self, *errors: Exception, logged: str = "") -> None:
         self.errors, self.logged = list(errors), logged
         self.calls: list[dict[str, Any]] = []
+        self.uses_network: list[object] = []
 
     def init(self, **options: Any) -> None:
         """Note how it is called."""
         self.calls.append(options)
+        self.uses_network.append(sys.modules[CONSTANTS].ENABLE_RAY_CLUSTER)
         os.write(2, self.logged.encode())
         if self.errors:
             raise self.errors.pop(0)
@@ -46,6 +49,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder for temporary files of Ray, without a record of a cluster."""
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
+    monkeypatch.setitem(sys.modules, CONSTANTS, SimpleNamespace(ENABLE_RAY_CLUSTER=True))
     return tmp_path
 
 
@@ -87,6 +91,16 @@ def test_without_a_cluster_one_is_started() -> None:
     assert ray.calls[0]["include_dashboard"] is False
 
 
+def test_a_cluster_that_is_started_listens_on_this_machine_alone() -> None:
+    """Settings of Ray that say so are restored: the next cluster may have other machines."""
+    ray = FakeRay()
+    ray_connection.connect(ray, "local")
+    assert ray.calls[0]["_node_ip_address"] == "127.0.0.1"
+    assert ray.uses_network == [False]
+    assert sys.modules[CONSTANTS].ENABLE_RAY_CLUSTER is True
+    assert "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER" not in os.environ
+
+
 def test_a_cluster_that_crashed_is_replaced(temporary: Path) -> None:
     """Its record is still there, and Ray would try to connect for minutes; a note says so."""
     address = closed_address()
@@ -108,6 +122,7 @@ def test_a_cluster_that_runs_is_used(temporary: Path, listening: str) -> None:
             "logging_level": logging.ERROR, "log_to_driver": False,
         },
     ]  # fmt: skip
+    assert ray.uses_network == [True]
 
 
 @pytest.mark.parametrize("kind", ["variable", "argument", "client"])

@@ -1,10 +1,12 @@
 """Connect to a Ray cluster, or start one on this machine.
 
 Ray itself tries for minutes to reach a cluster that is gone, in code that does not notice signals.
-So an address is tried first, and a signal ends the process while Ray waits.
+So an address is tried first, and a signal ends the process while Ray waits. A cluster that is
+started here can be reached from this machine alone.
 """
 
 import contextlib
+import importlib
 import logging
 import os
 import re
@@ -27,6 +29,8 @@ _REACH_SECONDS, _RECORDED_SECONDS = 10.0, 3.0
 _GRACE_SECONDS = 2.0
 _INTERRUPTED = 130  # the exit code of shells
 _WITHOUT_LOGS = {"logging_level": logging.ERROR, "log_to_driver": False}
+#: With 0, Ray uses the address 127.0.0.1 instead of that of the network, as on macOS and Windows.
+_USES_NETWORK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 _START_ONE = "start one with `ray start --head`, or check the address"
 _SET_TOKEN = "set RAY_AUTH_MODE and RAY_AUTH_TOKEN as on its machines"
 _REFUSED = f"{_SET_TOKEN}, and use the same version of Ray"
@@ -96,10 +100,11 @@ def _temporary_folder() -> Path:
 def _start(ray: Any, settings: dict[str, Any]) -> None:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
-        with _interruptible(), _quiet(), empty_current_folder():
+        with _interruptible(), _quiet(), _on_this_machine_alone(), empty_current_folder():
             ray.init(
                 address="local",
                 include_dashboard=False,
+                _node_ip_address="127.0.0.1",
                 **settings,
                 **_WITHOUT_LOGS,
             )
@@ -108,6 +113,23 @@ def _start(ray: Any, settings: dict[str, Any]) -> None:
             f"Ray does not start on this machine ({reason(error)}): try again when the machine is"
             " less busy, or use --engine local"
         ) from None
+
+
+@contextlib.contextmanager
+def _on_this_machine_alone() -> Iterator[None]:
+    """Let Ray start processes that listen on 127.0.0.1, not on all interfaces."""
+    constants: Any = importlib.import_module("ray._private.ray_constants")
+    uses_network = constants.ENABLE_RAY_CLUSTER  # read from the environment by `import ray`
+    before = os.environ.get(_USES_NETWORK)
+    os.environ[_USES_NETWORK], constants.ENABLE_RAY_CLUSTER = "0", False
+    try:
+        yield
+    finally:
+        constants.ENABLE_RAY_CLUSTER = uses_network
+        if before is None:
+            del os.environ[_USES_NETWORK]
+        else:
+            os.environ[_USES_NETWORK] = before
 
 
 def _check_reachable(address: str, seconds: float) -> None:

@@ -167,6 +167,21 @@ def test_a_missing_token_is_one_sentence(temporary: Path, listening: str) -> Non
     )
 
 
+def test_a_wrong_token_is_one_sentence(
+    temporary: Path, listening: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The cause is only in what Ray logs, once for each of many attempts: that is not shown."""
+    record(temporary, listening)
+    line = "[x W] gcs_client.cc: RPC error: InvalidAuthToken: Authentication token is incorrect\n"
+    ray = FakeRay(ConnectionError("Failed to connect"), logged=line * 20)
+    assert message(ray) == (
+        "cannot connect to the Ray cluster of this machine (Authentication token is incorrect):"
+        " set RAY_AUTH_MODE and RAY_AUTH_TOKEN as on its machines"
+    )
+    os.write(2, b"shown again")
+    assert capfd.readouterr().err == "shown again"
+
+
 def test_the_handler_of_sigterm_is_restored(temporary: Path, listening: str) -> None:
     """Ray replaces it by one that hides what was interrupted."""
     record(temporary, listening)

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,9 @@ _REACH_SECONDS, _RECORDED_SECONDS = 10.0, 3.0
 #: Seconds that Ray may take to notice a signal, before the process ends without it.
 _GRACE_SECONDS = 2.0
 _INTERRUPTED = 130  # the exit code of shells
+_STDERR = 2
+#: What Ray logs if a cluster refuses the token.
+_WRONG_TOKEN = re.compile(r"InvalidAuthToken: (.+)")
 _WITHOUT_LOGS = {"logging_level": logging.ERROR, "log_to_driver": False}
 #: With 0, Ray uses the address 127.0.0.1 instead of that of the network, as on macOS and Windows.
 _USES_NETWORK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
@@ -56,12 +59,15 @@ def connect(ray: Any, address: str | None, **settings: Any) -> bool:
             _check_reachable(named, _REACH_SECONDS)
         except OSError as error:
             raise _no_cluster(where, reason(error), _START_ONE) from None
-    with _interruptible(), _quiet():
+    with _hidden_stderr() as hidden, _interruptible(), _quiet():
         try:
             with empty_current_folder():
                 # given an address, Ray would not look for a token in the home folder
                 ray.init(address=address, namespace=settings.get("namespace"), **_WITHOUT_LOGS)
         except (OSError, RuntimeError, ValueError, ImportError, ray.exceptions.RayError) as error:
+            found = _WRONG_TOKEN.search(hidden())
+            if found:
+                raise _no_cluster(where, found[1], _SET_TOKEN) from None
             raise _no_cluster(where, reason(error), refused) from None
     return False
 
@@ -164,6 +170,30 @@ def _quiet() -> Iterator[None]:
         yield
     finally:
         logger.setLevel(before)
+
+
+@contextlib.contextmanager
+def _hidden_stderr() -> Iterator[Callable[[], str]]:
+    """Hide what is written to stderr; the function that is given returns it.
+
+    Ray has parts that are not in Python. They log each attempt to connect, whatever the settings.
+    """
+    with contextlib.ExitStack() as stack:
+        file = stack.enter_context(tempfile.TemporaryFile())
+        try:
+            before = os.dup(_STDERR)
+        except OSError:  # there is none
+            yield str
+            return
+        stack.callback(os.close, before)
+        os.dup2(file.fileno(), _STDERR)
+        stack.callback(os.dup2, before, _STDERR)
+
+        def written() -> str:
+            file.seek(0)
+            return file.read().decode("utf-8", "replace")
+
+        yield written
 
 
 @contextlib.contextmanager

@@ -350,7 +350,10 @@ class MergedSearch(Search):
             notes.append("no equation passes these filters")
         if weighed.strengths is None:  # no least strength of a match is known
             return hits, None, notes
-        return hits, merged.matches(self._count(merged, weighed.more_matches)), notes
+        matches = merged.matches(self._count(merged, weighed.more_matches))
+        if matches is not None and self.asker.notes:  # those of the other parts are missing
+            matches = replace(matches, is_complete=False)
+        return hits, matches, notes
 
     def _count(self, merged: MergedCandidates, more: Mask | None) -> CountedMatches | None:
         """Return the counts of candidates for words."""

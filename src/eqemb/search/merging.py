@@ -26,6 +26,7 @@ from eqemb.index.stemming import stem
 from eqemb.index.structure import MAX_ALIGNED, StructureIndex, StructureMatches
 from eqemb.index.text_index import TextIndex
 from eqemb.library.database import LibraryRecords
+from eqemb.library.report import counted
 from eqemb.models.embeddings import Embeddings
 from eqemb.search.combination import (
     check_words,
@@ -93,7 +94,7 @@ class PartsAsker:
         if not self._missing:
             return []
         every = len(self._parts)
-        return [f"{every - len(self._missing)} of {every} parts answered"]
+        return [f"{every - len(self._missing)} of {counted(every, 'part')} answered"]
 
     def ask(self, question: PartQuestion, kind: type[Found]) -> list[Found]:
         """Return the answers of the parts that answer.

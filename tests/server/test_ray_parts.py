@@ -110,11 +110,16 @@ class FakeHandle:
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
         self.ask = self.pid = self
+        self.is_closed = False
 
     async def remote(self, *_: object) -> str:
         """Answer."""
         await asyncio.sleep(self.seconds)
         return "answer"
+
+    async def shutdown_async(self) -> None:
+        """Close it."""
+        self.is_closed = True
 
 
 class FakeParts(RayParts):
@@ -153,6 +158,15 @@ def test_a_part_that_hangs_is_given_up_before_the_time_limit_of_the_answer() -> 
     parts = FakeParts(FakeHandle(0), FakeHandle(600))
     assert asyncio.run(parts.ask_within(0.5)) == ["answer", None]
     assert asyncio.run(parts.ask_within(0.1)) == ["answer", None]  # it is not asked again
+
+
+def test_parts_of_our_own_ray_end_with_it() -> None:
+    """Ray Serve is not asked to end: it would take 20 seconds until we give that up."""
+    handles = FakeHandle(0), FakeHandle(0)
+    parts = FakeParts(*handles)
+    parts._is_ours = True
+    asyncio.run(parts._shut_down())
+    assert all(handle.is_closed for handle in handles)
 
 
 def test_a_part_without_a_replica_does_not_answer() -> None:

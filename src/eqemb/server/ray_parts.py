@@ -341,9 +341,6 @@ class RayParts:
     async def _shut_down(self) -> None:
         for task in list(self._probes):
             task.cancel()
-        if self._is_ours:
-            await self._serve.shutdown_async()
-            return
         for handle in self._handles:
             await handle.shutdown_async()
 

@@ -33,6 +33,7 @@ from urllib.parse import urlencode
 from serving import QueryGenerator, cpu_seconds, free_port, get, memory_of, process_tree
 
 from eqemb.facade.library import Library
+from eqemb.library.report import counted
 
 HERE = Path(__file__).parent
 START_TIMEOUT = 300
@@ -262,8 +263,8 @@ def main() -> None:
         draw = QueryGenerator(library, 0)
         addresses = [[draw.address() for _ in range(DRAWN)] for _ in range(options.connections)]
     print(
-        f"{equations:,} equations in {segments} segments; {options.parts} parts,"
-        f" {options.replicas} replicas each; {options.connections} connections,"
+        f"{equations:,} equations in {segments} segments; {counted(options.parts, 'part')},"
+        f" {counted(options.replicas, 'replica')} each; {options.connections} connections,"
         f" {options.seconds:g} s; Python {platform.python_version()}, {os.cpu_count()} cores.\n"
     )
     port = free_port()

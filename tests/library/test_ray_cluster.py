@@ -3,15 +3,14 @@
 Without Ray, only the message that names the extra is tested.
 """
 
+import contextlib
 import importlib.util
 import json
 import os
 import signal
-import socket
 from collections.abc import Callable, Iterator
 from importlib.machinery import ModuleSpec
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -195,6 +194,48 @@ def test_cluster_that_does_not_answer_is_one_sentence(
 
 
 @needs_ray
+@pytest.mark.usefixtures("starts")
+def test_cluster_of_our_own_is_reached_from_this_machine_alone() -> None:
+    """Its processes listen on 127.0.0.1, not on all interfaces."""
+    cluster = RayCluster(None, 1)
+    try:
+        cluster._ray.get(cluster._ray.remote(lambda: None).remote(), timeout=PATIENCE)
+        assert [node["NodeManagerAddress"] for node in cluster._ray.nodes()] == ["127.0.0.1"]
+        if HAS_PROC:
+            hosts = set(listening_hosts())
+            assert hosts
+            assert all(host.endswith("0100007F") for host in hosts)
+    finally:
+        cluster.close()
+
+
+def listening_hosts() -> Iterator[str]:
+    """The addresses, in hexadecimal, on which this process and those below it listen."""
+    sockets = {}
+    for table in ("tcp", "tcp6"):
+        for line in Path("/proc/net", table).read_text("ascii").splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == "0A":  # listening
+                sockets[f"socket:[{fields[9]}]"] = fields[1].partition(":")[0]
+    for pid in descendants(os.getpid()):
+        with contextlib.suppress(OSError):  # it has ended
+            for file in Path(f"/proc/{pid}/fd").iterdir():
+                with contextlib.suppress(OSError):
+                    if (name := str(file.readlink())) in sockets:
+                        yield sockets[name]
+
+
+def descendants(pid: int) -> list[int]:
+    """A process and those that it and they have started."""
+    found = [pid]
+    for one in found:
+        with contextlib.suppress(OSError):
+            for children in Path(f"/proc/{one}/task").glob("*/children"):
+                found += map(int, children.read_text("ascii").split())
+    return found
+
+
+@needs_ray
 @pytest.mark.parametrize("error", ["ConnectionError", "RaySystemError"])
 @pytest.mark.parametrize("use", ["check", "answers", "slots", "submit", "wait", "result"])
 def test_lost_cluster_is_one_sentence(tmp_path: Path, use: str, error: str) -> None:
@@ -254,64 +295,6 @@ class AnyTask:
     def remote(self, *_: Any) -> str:
         """Return its handle."""
         return "handle"
-
-
-class RayError(Exception):
-    """What the errors of Ray have in common."""
-
-
-class SilentRay:
-    """Ray that does not connect or start."""
-
-    exceptions = SimpleNamespace(RayError=RayError)
-
-    def __init__(self, *errors: Exception) -> None:
-        self.errors = list(errors)
-
-    def init(self, **_: Any) -> None:
-        """Fail."""
-        raise self.errors.pop(0)
-
-
-def connect_error(*errors: Exception) -> str:
-    """Return what is said if Ray fails with these errors, one after the other."""
-    ray = SilentRay(*errors)
-    with pytest.raises(EqembError) as caught:
-        ray_cluster._connect(ray, None, None)
-    assert not ray.errors
-    return str(caught.value)
-
-
-def test_ray_that_does_not_start_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ray gives up if the machine is busy, with an error of any class."""
-    monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    none = ConnectionError("Could not find any running Ray instance.")
-    said = connect_error(none, Exception("The node timed out:\nsee\nthe logs."))
-    assert said.startswith("Ray does not start on this machine (The node timed out: the logs): try")
-
-
-def test_cluster_of_this_machine_that_refuses_is_not_replaced(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A wrong token would start another cluster in silence; one that is gone is no cluster."""
-    monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-        refused = ConnectionError(f"Failed to connect to Ray cluster at 127.0.0.1:{port}")
-        said = connect_error(refused)
-    assert said.startswith("cannot connect to the Ray cluster of this machine (Failed to connect")
-    assert said.endswith("or check address and token")
-    assert connect_error(refused, OSError("no room")).startswith("Ray does not start")
-
-
-def test_missing_token_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ray refuses to connect without one if RAY_AUTH_MODE asks for it, with an error of its own."""
-    monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    said = connect_error(RayError("no authentication token was found. Ensure that it is."))
-    assert said == (
-        "cannot connect to the Ray cluster of this machine (no authentication token was found):"
-        " start one with `ray start --head`, or check address and token"
-    )
 
 
 @pytest.mark.parametrize("spec", [None, ModuleSpec("ray", None)], ids=["nothing", "a folder"])

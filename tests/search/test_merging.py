@@ -243,6 +243,10 @@ def test_a_missing_part_is_mentioned(some: PartsLibrary, one: Library, local: Lo
     lost = set(local.parts[0].records.names())
     assert lost & {hit.article for hit in whole}
     assert found.hits
+    assert isinstance(found.matches, CountedMatches)
+    assert isinstance(whole.matches, Matches)
+    assert 0 < len(found.matches) < len(whole.matches)
+    assert not found.matches.is_complete
     assert not lost & {hit.article for hit in found}
     assert some.similar("x = y").notes[-1] == "2 of 3 parts answered"
     assert some.describe(r"F = \frac{2 P R}{P + R}").notes[-1] == "2 of 3 parts answered"

@@ -1,24 +1,29 @@
 """Parts of a library in Ray Serve: the answers of one process, and a killed replica."""
 
+import asyncio
 import importlib
 import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
 
 from eqemb.errors import UsageError
+from eqemb.facade.parts import PartPlace
 from eqemb.facade.update import remove_articles
+from eqemb.library import ray_connection
 from eqemb.server import ray_parts
 from eqemb.server.app import make_app
-from eqemb.server.ray_parts import PartStatus, RayParts, check_engine
+from eqemb.server.ray_parts import GenerationParts, PartStatus, RayParts, check_engine
 from eqemb.server.schemas import HealthSchema
 from eqemb.storage.process import python_command
 from local_ray import OBJECT_STORE, PATIENCE, require_local_ray
@@ -99,6 +104,81 @@ def test_the_health_check_lists_the_parts(folder: Path) -> None:
     }  # fmt: skip
 
 
+class FakeHandle:
+    """The handle of a part that answers after some seconds."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.ask = self.pid = self
+        self.is_closed = False
+
+    async def remote(self, *_: object) -> str:
+        """Answer."""
+        await asyncio.sleep(self.seconds)
+        return "answer"
+
+    async def shutdown_async(self) -> None:
+        """Close it."""
+        self.is_closed = True
+
+
+class FakeParts(RayParts):
+    """Parts without Ray; an answer may take half a second."""
+
+    def __init__(self, *handles: FakeHandle) -> None:
+        """Only what questions need."""
+        self._deadline = 0.5 * ray_parts.PART_SHARE
+        self._handles, self._names = list(handles), [f"part-{at}" for at in range(len(handles))]
+        self._down, self._probes = set(), set()
+        self._ray = SimpleNamespace(
+            exceptions=SimpleNamespace(RayTaskError=OSError, RayError=OSError)
+        )
+        self.apps: dict[str, Any] = {}
+        self._serve = SimpleNamespace(status=lambda: SimpleNamespace(applications=self.apps))
+        self._lock, self._replicas = threading.Lock(), 1
+        self._replica_counts, self._counted_at = dict[str, int](), float("-inf")
+        places = [PartPlace("library", 1, at, at + 1, 0) for at in range(len(handles))]
+        self._generations = {1: GenerationParts(self, places, [])}
+
+    async def ask_within(self, seconds: float) -> list[Any]:
+        """Return the answers of all parts."""
+        self._loop = asyncio.get_running_loop()
+        places = self._generations[1].places
+        question: Any = "question"
+        try:
+            async with asyncio.timeout(seconds):
+                return list(await self._ask_all(places, [], question))
+        finally:
+            for probe in self._probes:
+                probe.cancel()
+
+
+def test_a_part_that_hangs_is_given_up_before_the_time_limit_of_the_answer() -> None:
+    """Otherwise the answers of the other parts would be lost, and the client would get 504."""
+    parts = FakeParts(FakeHandle(0), FakeHandle(600))
+    assert asyncio.run(parts.ask_within(0.5)) == ["answer", None]
+    assert asyncio.run(parts.ask_within(0.1)) == ["answer", None]  # it is not asked again
+
+
+def test_parts_of_our_own_ray_end_with_it() -> None:
+    """Ray Serve is not asked to end: it would take 20 seconds until we give that up."""
+    handles = FakeHandle(0), FakeHandle(0)
+    parts = FakeParts(*handles)
+    parts._is_ours = True
+    asyncio.run(parts._shut_down())
+    assert all(handle.is_closed for handle in handles)
+
+
+def test_a_part_without_a_replica_does_not_answer() -> None:
+    """The health check says so, also before a question has found out."""
+    parts = FakeParts(FakeHandle(0), FakeHandle(0))
+    running = SimpleNamespace(replica_states={"RUNNING": 1})
+    ended = SimpleNamespace(replica_states={"STARTING": 1})
+    for name, state in zip(parts._names, (running, ended), strict=True):
+        parts.apps[name] = SimpleNamespace(deployments={"PartReplica": state})
+    assert [(part.replicas, part.answers) for part in parts.status()] == [(1, True), (0, False)]
+
+
 # ------------------------------------------------------------ with Ray
 
 
@@ -116,10 +196,9 @@ def deployed(segmented: Path) -> Iterator[RayParts]:
         ray = importlib.import_module("ray")
         patch.setattr(ray, "init", partial(ray.init, object_store_memory=OBJECT_STORE))
         patch.setattr(ray_parts, "DEPLOY_TIMEOUT", PATIENCE)
-        for name in ("DEADLINE", "CLOSE_TIMEOUT"):  # shorter than a request may take
-            patch.setattr(ray_parts, name, PATIENCE / 4)
+        patch.setattr(ray_parts, "CLOSE_TIMEOUT", PATIENCE / 4)
         patch.setitem(ray_parts._HEALTH, "health_check_timeout_s", PATIENCE / 4)
-        made = RayParts.deploy(segmented, "ray", parts=2)
+        made = RayParts.deploy(segmented, "ray", parts=2, seconds=PATIENCE / 2)
         yield made
         made.close()
 
@@ -185,21 +264,20 @@ def test_the_command_refuses_a_cluster_that_is_not_there(segmented: Path) -> Non
     )  # fmt: skip
     assert done.returncode != 0
     assert "Traceback" not in done.stderr
-    assert "cannot connect to Ray at ray://127.0.0.1:1" in done.stderr
+    assert "cannot connect to the Ray cluster at 127.0.0.1:1 (Connection refused)" in done.stderr
 
 
-def test_ray_that_is_too_slow_to_start_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ray gives up on a busy machine with an error of the class `Exception` itself."""
+def test_serve_that_does_not_start_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray has an error of the class `Exception` itself for a busy machine."""
 
-    class BusyRay:
-        serve = None
+    class BusyServe:
+        def start(self, **_: Any) -> None:
+            raise Exception("The controller timed out during startup.")  # noqa: TRY002
 
-        def init(self, **_: Any) -> None:
-            raise Exception("The current node timed out during startup.")  # noqa: TRY002
-
-    monkeypatch.setitem(sys.modules, "ray", BusyRay())
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(serve=BusyServe()))
     monkeypatch.setattr(os, "environ", dict(os.environ))
-    with pytest.raises(UsageError, match="Ray does not start on this machine: The current node"):
+    monkeypatch.setattr(ray_connection, "connect", lambda *_, **__: True)
+    with pytest.raises(UsageError, match=r"Ray Serve does not start \(The controller timed out"):
         ray_parts.connect("ray")
 
 

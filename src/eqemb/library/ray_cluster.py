@@ -1,16 +1,12 @@
 """A Ray cluster whose workers make segments.
 
-Ray is an extra and is imported only when a Ray engine is asked for. Without an address, the cluster
-that runs on this machine is used (or the one that RAY_ADDRESS names); if there is none, one is
-started here and stopped at the end.
+Ray is an extra and is imported only when a Ray engine is asked for.
 """
 
 import contextlib
 import importlib
 import importlib.util
-import logging
 import os
-import re
 import socket
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -25,13 +21,11 @@ from eqemb.library.cluster import (
     not_shared,
     other_version,
 )
-from eqemb.storage.process import empty_current_folder
+from eqemb.library.ray_connection import connect, reason
 
 #: Bytes of a local cluster's object store: only lists of papers, and archive members, pass it.
 _OBJECT_STORE = 512 << 20
 _PROBE_SECONDS = 120.0
-_REACH_SECONDS = 10.0
-_CONNECT = "start one with `ray start --head`, or check address and token"
 
 
 def require_ray() -> None:
@@ -52,8 +46,7 @@ class RayCluster:
         self._jobs = jobs
         self._is_ours = not ray.is_initialized()
         if self._is_ours:
-            with _quiet():
-                _connect(ray, address, jobs)
+            connect(ray, address, num_cpus=jobs, object_store_memory=_OBJECT_STORE)
         self._run = ray.remote(num_cpus=1, max_retries=0)(_run_job)
 
     def check(self, probe: Path) -> None:
@@ -141,71 +134,6 @@ class RayCluster:
             self._ray.shutdown()
 
 
-def _connect(ray: Any, address: str | None, jobs: int | None) -> None:
-    """Connect to a cluster; without an address, start one if none is running."""
-    logs = {"logging_level": logging.ERROR, "log_to_driver": False}
-    wanted = address or os.environ.get("RAY_ADDRESS", "auto")
-    try:
-        if wanted != "local":
-            _check_reachable(wanted)
-            with empty_current_folder():
-                ray.init(address=wanted, **logs)
-            return
-    except OSError as error:
-        if address or wanted != "auto" or _is_running(error):
-            raise _no_cluster(wanted, error) from None
-    except (RuntimeError, ValueError, ImportError, ray.exceptions.RayError) as error:
-        raise _no_cluster(wanted, error) from None
-    _start(ray, jobs, logs)
-
-
-def _is_running(error: OSError) -> bool:
-    """Whether the cluster that Ray could not connect to exists: then it refused us."""
-    found = re.search(r"at (\S+:[0-9]+)", str(error))
-    try:
-        _check_reachable(found[1] if found else "")
-    except OSError:  # an earlier cluster, which is gone
-        return False
-    return found is not None
-
-
-def _start(ray: Any, jobs: int | None, logs: dict[str, Any]) -> None:
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    try:
-        with empty_current_folder():
-            ray.init(
-                address="local",
-                num_cpus=jobs,
-                include_dashboard=False,
-                object_store_memory=_OBJECT_STORE,
-                **logs,
-            )
-    except Exception as error:  # noqa: BLE001 - Ray raises the class itself if its processes are too slow
-        raise EqembError(
-            f"Ray does not start on this machine ({_reason(error)}): try again when the machine is"
-            " less busy, or use --engine local"
-        ) from None
-
-
-def _check_reachable(address: str) -> None:
-    """Raise an `OSError` if nothing listens at an address: Ray would try for minutes."""
-    host, _, port = address.removeprefix("ray://").rpartition(":")
-    if host and port.isdigit():
-        socket.create_connection((host.strip("[]"), int(port)), _REACH_SECONDS).close()
-
-
-def _no_cluster(address: str, error: Exception) -> EqembError:
-    where = "of this machine" if address == "auto" else f"at {address}"
-    return EqembError(f"cannot connect to the Ray cluster {where} ({_reason(error)}): {_CONNECT}")
-
-
-def _reason(error: Exception) -> str:
-    """Return the first sentence of an error, and its last line if the first only introduces it."""
-    lines = (str(error).strip() or type(error).__name__).splitlines()
-    said = f"{lines[0]} {lines[-1]}" if lines[0].endswith(":") and lines[1:] else lines[0]
-    return re.split(r"\. (?=[A-Z])", said)[0].strip().rstrip(".")
-
-
 @contextlib.contextmanager
 def _connected(ray: Any) -> Iterator[None]:
     """Turn the loss of the whole cluster into a sentence."""
@@ -213,20 +141,8 @@ def _connected(ray: Any) -> Iterator[None]:
         yield
     except (ConnectionError, ray.exceptions.RaySystemError) as error:
         raise EqembError(
-            f"the connection to the Ray cluster is lost ({_reason(error)}): continue with --resume"
+            f"the connection to the Ray cluster is lost ({reason(error)}): continue with --resume"
         ) from None
-
-
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """Hide what Ray logs about itself while it starts."""
-    logger = logging.getLogger("ray")
-    before = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        logger.setLevel(before)
 
 
 def _run_job(job: SegmentJob, folder: str) -> Made | str:

@@ -15,6 +15,7 @@ from eqemb.errors import EqembError
 from eqemb.index.approximate import LEAST_ROWS
 from eqemb.index.approximate_build import list_count
 from eqemb.index.segments import LARGE_FROM
+from eqemb.library.report import counted
 from eqemb.library.segments import LARGE_SEGMENT_DOCUMENTS, MERGED_AT_ONCE, SEGMENT_DOCUMENTS
 from eqemb.models.base import PROGRAM_MEMORY
 from eqemb.planning.figures import BY_PAPERS, FigureSources, add, figure
@@ -178,7 +179,7 @@ class _Planner(FigureSources):
         source = (
             f"measured: {pair.value:.3g} CPU s for a segment of {pair.largest:,.0f} papers in each"
             f" segment before it, exponent {pair.exponent:.2f} by the papers of a segment;"
-            f" {segments:,} segment(s) of up to {papers:,} papers: exponent 2 beyond a few"
+            f" {counted(segments, 'segment')} of up to {papers:,} papers: exponent 2 beyond a few"
             f" segments; random hashes, {rows[-1]['hashes']:,.0f} a paper{self._from(found)}"
         )
         sketches = self._linear("bytes", "sketches", "words", "sketches")

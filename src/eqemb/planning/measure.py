@@ -31,6 +31,7 @@ from eqemb.library.ingest import write_report
 from eqemb.library.integrity import seal_alone
 from eqemb.library.manifest import segment_folder
 from eqemb.library.near_duplicates import Sketches, near_pairs, write_sketches
+from eqemb.library.report import counted
 from eqemb.library.segments import SEGMENT_DOCUMENTS, update_near_pairs
 from eqemb.planning.measurements import (
     Measurements,
@@ -101,9 +102,9 @@ def sample_papers(paths: Iterable[str | Path], count: int) -> tuple[list[Path], 
     papers = sorted(files)
     if len(papers) < _FEWEST_PAPERS:
         raise UsageError(
-            f"{', '.join(map(str, given))}: {len(papers)} paper(s) in files or folders of their"
-            f" own, a measurement needs at least {_FEWEST_PAPERS}: give a folder of papers, and"
-            " unpack archives of many"
+            f"{', '.join(map(str, given))}: {counted(len(papers), 'paper')} in files or folders"
+            f" of their own, a measurement needs at least {_FEWEST_PAPERS}: give a folder of"
+            " papers, and unpack archives of many"
         )
     chosen = random.Random(_SAMPLE_SEED).sample(papers, min(count, len(papers)))
     return chosen, Path(os.path.commonpath([path.parent for path in chosen]))

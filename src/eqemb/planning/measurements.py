@@ -26,6 +26,7 @@ import numpy as np
 
 from eqemb import __version__
 from eqemb.errors import EqembError, UsageError
+from eqemb.library.report import counted
 from eqemb.storage.atomic import write_json
 from eqemb.storage.cache import user_cache
 
@@ -143,7 +144,7 @@ class Measurements:
     def _checked(cls, found: dict[str, Any]) -> Self:
         sizes = sorted((_size(row) for row in found["sizes"]), key=lambda size: size.papers)
         if len(sizes) < 2 or sizes[0].papers == sizes[-1].papers:
-            raise ValueError(f"{len(sizes)} size(s), growth needs two numbers of papers")
+            raise ValueError(f"{counted(len(sizes), 'size')}, growth needs two numbers of papers")
         return cls(
             str(found["made"]),
             str(found["machine"]),

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from eqemb.library.report import counted
 from eqemb.planning.plan import LibraryPlan, Stage
 from eqemb.planning.texts import count, gigabytes, number, span
 
@@ -56,8 +57,9 @@ def _heading(plan: LibraryPlan) -> Iterator[str]:
     given, measured = plan.assumptions, plan.measurements
     yield f"Plan for {given.papers:,} papers"
     yield (
-        f"Your figures: {given.papers:,} papers, {given.cores} cores a machine, {given.machines}"
-        f" machine(s), {number(given.bandwidth)} Mbit/s (change them with options)"
+        f"Your figures: {given.papers:,} papers, {given.cores} cores a machine,"
+        f" {counted(given.machines, 'machine')}, {number(given.bandwidth)} Mbit/s"
+        " (change them with options)"
     )
     for name, figure in plan.totals.items():
         shown = gigabytes(figure.value) if name == "source_bytes" else count(figure.value)
@@ -148,7 +150,7 @@ def _most_memory(plan: LibraryPlan) -> Stage:
 def _purchases(plan: LibraryPlan) -> Iterator[str]:
     given = plan.assumptions
     for machines in sorted({*MACHINES, given.machines}):
-        cores = f"{machines} machine(s) of {given.cores} cores"
+        cores = f"{counted(machines, 'machine')} of {given.cores} cores"
         yield f"  {cores}: {span(plan.hours(machines))}"
     yield (
         f"  {span(plan.serial_hours)} of it is not shortened by more machines (download, and"

@@ -26,6 +26,7 @@ from eqemb.index.stemming import stem
 from eqemb.index.structure import MAX_ALIGNED, StructureIndex, StructureMatches
 from eqemb.index.text_index import TextIndex
 from eqemb.library.database import LibraryRecords
+from eqemb.library.report import counted
 from eqemb.models.embeddings import Embeddings
 from eqemb.search.combination import (
     check_words,
@@ -93,7 +94,7 @@ class PartsAsker:
         if not self._missing:
             return []
         every = len(self._parts)
-        return [f"{every - len(self._missing)} of {every} parts answered"]
+        return [f"{every - len(self._missing)} of {counted(every, 'part')} answered"]
 
     def ask(self, question: PartQuestion, kind: type[Found]) -> list[Found]:
         """Return the answers of the parts that answer.
@@ -350,7 +351,10 @@ class MergedSearch(Search):
             notes.append("no equation passes these filters")
         if weighed.strengths is None:  # no least strength of a match is known
             return hits, None, notes
-        return hits, merged.matches(self._count(merged, weighed.more_matches)), notes
+        matches = merged.matches(self._count(merged, weighed.more_matches))
+        if matches is not None and self.asker.notes:  # those of the other parts are missing
+            matches = replace(matches, is_complete=False)
+        return hits, matches, notes
 
     def _count(self, merged: MergedCandidates, more: Mask | None) -> CountedMatches | None:
         """Return the counts of candidates for words."""

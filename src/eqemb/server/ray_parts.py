@@ -16,7 +16,6 @@ import contextlib
 import logging
 import os
 import re
-import socket
 import threading
 import time
 import uuid
@@ -28,21 +27,23 @@ from typing import Any, NamedTuple, TypeVar
 from eqemb.errors import UsageError
 from eqemb.facade.parts import LibraryPart, PartPlace, PartsLibrary, part_places
 from eqemb.index.statistics import LibraryStatistics, library_statistics
+from eqemb.library import ray_connection
 from eqemb.library.engines import LOCAL, RAY, check_port
 from eqemb.search.parts import PartAnswer, PartQuestion
-from eqemb.storage.process import empty_current_folder
+from eqemb.server.workers import TIME_LIMIT
 
 _log = logging.getLogger("eqemb.server")
 #: How an engine starts that is the address of a cluster.
 CLUSTER = "ray://"
 #: Where the head of a cluster listens, unless the address says.
 _HEAD_PORT = 6379
-#: Seconds until a part must have answered; seconds for another attempt after a replica died.
-DEADLINE, RETRY_DEADLINE = 8.0, 3.0
+#: The share of the time limit of an answer within which a part must answer. What is left is for the
+#: answers of the other parts to further questions, and for merging them.
+PART_SHARE = 0.6
+#: Seconds for another attempt after a replica died; until a probe of a part is given up.
+RETRY_DEADLINE, PROBE_DEADLINE = 3.0, 8.0
 #: Seconds between probes of a part that does not answer; until the parts have started and ended.
 PROBE_INTERVAL, DEPLOY_TIMEOUT, CLOSE_TIMEOUT = 0.3, 180.0, 20.0
-#: Seconds until the head of a cluster must accept a connection.
-CONNECT_TIMEOUT = 10.0
 #: Generations that a replica keeps open, seconds for which the numbers of replicas are remembered.
 KEPT_GENERATIONS, STATUS_SECONDS = 2, 1.0
 #: The least time that Serve takes between health checks, and until a replica counts as dead.
@@ -100,12 +101,19 @@ class RayParts:
     """The deployments of the parts of a library; used by all threads of the front process."""
 
     def __init__(
-        self, library: PartsLibrary, *, engine: str, parts: int | None, replicas: int
+        self,
+        library: PartsLibrary,
+        *,
+        engine: str,
+        parts: int | None,
+        replicas: int,
+        seconds: float = TIME_LIMIT,
     ) -> None:
-        """`engine` is "ray" for this machine, or the address of a cluster."""
-        self._ray, self._serve = connect(engine)
+        """`engine` is "ray", or the address of a cluster; an answer may take so many `seconds`."""
+        self._deadline = seconds * PART_SHARE
+        self._ray, self._serve, self._is_ours = connect(engine)
         self._deal = parts or max(1, int(self._ray.cluster_resources().get("CPU", 1)))
-        self._replicas, self._is_ours = replicas, engine == RAY
+        self._replicas = replicas
         self._lock = threading.Lock()
         self._generations: dict[int, GenerationParts] = {}
         self._loop = asyncio.new_event_loop()
@@ -125,12 +133,17 @@ class RayParts:
 
     @classmethod
     def deploy(
-        cls, folder: Path, engine: str, parts: int | None = None, replicas: int = 1
+        cls,
+        folder: Path,
+        engine: str,
+        parts: int | None = None,
+        replicas: int = 1,
+        seconds: float = TIME_LIMIT,
     ) -> "RayParts":
         """Start the parts of a library; by default as many as the cluster has cores."""
         with PartsLibrary.open(folder) as library:
             library.open_segments()  # before Ray is started: this is refused if it has no index
-            return cls(library, engine=engine, parts=parts, replicas=replicas)
+            return cls(library, engine=engine, parts=parts, replicas=replicas, seconds=seconds)
 
     def open_library(self, folder: Path) -> PartsLibrary:
         """Open the library for a thread of the front process."""
@@ -212,7 +225,7 @@ class RayParts:
         self, places: list[PartPlace], statistics: list[Any], question: PartQuestion
     ) -> list[PartAnswer | None]:
         """Return the answer of every part, None where a part does not answer in time."""
-        return self._call(self._ask_all(places, statistics, question), DEADLINE + 2)
+        return self._call(self._ask_all(places, statistics, question), self._deadline + 2)
 
     async def _ask_all(
         self, places: list[PartPlace], statistics: list[Any], question: PartQuestion
@@ -229,8 +242,8 @@ class RayParts:
     ) -> PartAnswer | None:
         if number in self._down:
             return None
-        handle, seconds = self._handles[number], DEADLINE
-        end = time.monotonic() + DEADLINE
+        handle, seconds = self._handles[number], self._deadline
+        end = time.monotonic() + seconds
         reason: BaseException | None = None
         while (left := min(seconds, end - time.monotonic())) > 0:
             try:
@@ -266,7 +279,7 @@ class RayParts:
         while True:
             await asyncio.sleep(PROBE_INTERVAL)
             with contextlib.suppress(Exception):
-                async with asyncio.timeout(DEADLINE):
+                async with asyncio.timeout(PROBE_DEADLINE):
                     await self._handles[number].pid.remote()
                 self._down.discard(number)
                 _log.warning("part %d answers again", number + 1)
@@ -284,30 +297,26 @@ class RayParts:
     # ------------------------------------------------------------ status
 
     def status(self) -> list[PartStatus]:
-        """Return how the parts are doing."""
+        """Return how the parts are doing; one without a replica does not answer."""
         with self._lock:
             latest = self._generations[max(self._generations)]
             if time.monotonic() > self._counted_at + STATUS_SECONDS:
                 self._replica_counts = self._count_replicas()
                 self._counted_at = time.monotonic()
             counts = self._replica_counts
-        return [
-            PartStatus(
-                number + 1,
-                place.segments,
-                counts.get(self._names[number], 0),
-                self._replicas,
-                number not in self._down,
-            )
-            for number, place in enumerate(latest.places)
-        ]
+        found = []
+        for number, place in enumerate(latest.places):
+            running = counts.get(self._names[number], 0)
+            answers = running > 0 and number not in self._down
+            found.append(PartStatus(number + 1, place.segments, running, self._replicas, answers))
+        return found
 
     def _count_replicas(self) -> dict[str, int]:
         try:
             found = self._serve.status().applications
         except Exception as error:  # noqa: BLE001 - the cluster may be gone
             _log.warning("Ray Serve has no status: %s", error)
-            return {}
+            return self._replica_counts
         return {
             name: sum(
                 count
@@ -332,9 +341,6 @@ class RayParts:
     async def _shut_down(self) -> None:
         for task in list(self._probes):
             task.cancel()
-        if self._is_ours:
-            await self._serve.shutdown_async()
-            return
         for handle in self._handles:
             await handle.shutdown_async()
 
@@ -353,8 +359,8 @@ class GenerationParts:
         return self._parts.ask_all(self.places, self.statistics, question)
 
 
-def connect(engine: str) -> tuple[Any, Any]:
-    """Connect to Ray, and return its modules `ray` and `ray.serve`."""
+def connect(engine: str) -> tuple[Any, Any, bool]:
+    """Connect to Ray; return its modules `ray` and `ray.serve`, and whether it was started here."""
     os.environ.update({name: os.environ.get(name, value) for name, value in _SETTINGS.items()})
     try:
         import ray
@@ -365,27 +371,13 @@ def connect(engine: str) -> tuple[Any, Any]:
             " pip install 'eqemb[ray-serve]'"
         ) from None
     logging.getLogger("ray.serve").setLevel(logging.ERROR)
-    settings: dict[str, Any] = {"logging_level": "ERROR", "log_to_driver": False}
-    if engine == RAY:
-        settings["include_dashboard"] = False
-    else:
-        settings["address"] = _address(engine)
+    address = None if engine == RAY else _address(engine)
+    is_ours = ray_connection.connect(ray, address, namespace="eqemb")
     try:
-        if engine != RAY:  # Ray itself would try for minutes
-            host, _, port = settings["address"].rpartition(":")
-            socket.create_connection((host, int(port)), CONNECT_TIMEOUT).close()
-        with empty_current_folder():
-            ray.init(namespace="eqemb", **settings)
         serve.start(proxy_location="Disabled", logging_config={"log_level": "ERROR"})
     except Exception as error:  # noqa: BLE001 - Ray raises the class itself on a busy machine
-        if engine == RAY:
-            raise UsageError(f"Ray does not start on this machine: {_last_line(error)}") from None
-        raise UsageError(
-            f"cannot connect to Ray at {engine} ({_last_line(error)}): this machine must be part of"
-            f" the cluster (run `ray start --address {_address(engine)}` on it), and RAY_AUTH_TOKEN"
-            " must be the token of the cluster, if it has one"
-        ) from None
-    return ray, serve
+        raise UsageError(f"Ray Serve does not start ({ray_connection.reason(error)})") from None
+    return ray, serve, is_ours
 
 
 def check_engine(engine: str, parts: int | None = None, replicas: int = 1) -> None:

@@ -161,7 +161,7 @@ def serve(  # noqa: PLR0913
         deployed = None
         if engine != "local":
             say("starting the parts of the library")
-            deployed = RayParts.deploy(folder, engine, parts, replicas)
+            deployed = RayParts.deploy(folder, engine, parts, replicas, seconds)
             stack.callback(deployed.close)
         app = make_app(
             folder,

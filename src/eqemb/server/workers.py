@@ -132,18 +132,15 @@ class WorkerPool:
         return is_changed or (is_replaced and not is_ours)
 
     def _refuse_damage(self, library: Library, error: Exception) -> None:
-        """Raise `BusyError` if a damaged file may have caused an error; it is checked once."""
+        """Raise `BusyError` if a damaged file may have caused an error."""
         if isinstance(error, UsageError | BusyError):
             return
         if error.__class__ is not DamageError:
-            if self._local.is_intact:
-                return
             try:
                 library.check_damage(error)
             except DamageError as found:
                 error = found
             else:
-                self._local.is_intact = True
                 return
         self._log_once(error)
         self._damaged = self._local.stamp, library
@@ -180,7 +177,7 @@ class WorkerPool:
             except EqembError as error:
                 self._log_once(error)
                 raise BusyError(_CANNOT_READ) from None
-            local.stamp, local.is_intact, self._logged = stamp, False, ""
+            local.stamp, self._logged = stamp, ""
             local.service = Service(library, self.snippets)
         return cast(Service, local.service)
 

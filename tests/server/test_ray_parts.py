@@ -15,6 +15,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from eqemb.errors import UsageError
+from eqemb.facade.parts import PartsLibrary
 from eqemb.facade.update import remove_articles
 from eqemb.server import ray_parts
 from eqemb.server.app import make_app
@@ -81,6 +82,10 @@ class PartialParts(RayParts):
 
     def __init__(self) -> None:
         """Nothing is started."""
+
+    def open_library(self, folder: Path) -> PartsLibrary:
+        """Open the library; nothing is asked of its parts."""
+        return PartsLibrary.open(folder)
 
     def status(self) -> list[PartStatus]:
         """Return how they are doing."""

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, NamedTuple
 
+import typer
 from typer.models import ArgumentInfo
 
 import eqemb.cli  # every command is declared when its module is imported
@@ -90,6 +91,8 @@ def parameters(command: Callable[..., Any]) -> Iterator[tuple[str, Any, Any, Any
     """Name, type, declaration and default of everything that a command takes."""
     hints = typing.get_type_hints(command, include_extras=True)
     for key, parameter in inspect.signature(command).parameters.items():
+        if hints[key] is typer.Context:  # not given by users
+            continue
         kind, about = typing.get_args(hints[key])[:2]
         yield key, kind, about, parameter.default
 

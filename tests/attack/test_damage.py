@@ -21,6 +21,7 @@ from eqemb.errors import DamageError
 from eqemb.facade.library import Library
 from eqemb.facade.verify import verify
 from eqemb.storage import checksums
+from eqemb.storage.atomic import to_json
 from server.clients import make_client
 from synthetic import Run, assert_one_sentence, read_inline, start, wait_for
 
@@ -279,6 +280,29 @@ def test_files_that_do_not_belong_are_found(run: Run, library: Path) -> None:
     (next(library.glob("segments/*")) / "index" / "extra.npy").write_bytes(b"x")
     done = run("verify", library)
     assert (done.code, "index/extra.npy\tdoes not belong here" in done.out) == (1, True)
+
+
+@pytest.mark.parametrize("place", ["generations", "segments", "vectors", "models"])
+def test_files_among_folders_are_mentioned(run: Run, library: Path, place: str) -> None:
+    """Nothing is read from them."""
+    (library / place / "extra.txt").write_text("mine", "utf-8")
+    done = run("verify", library)
+    assert (done.code, f"not part of the library: {place}/extra.txt" in done.err) == (0, True)
+
+
+@pytest.mark.parametrize("is_removed", [True, False])
+def test_a_missing_generation_is_damage(run: Run, library: Path, *, is_removed: bool) -> None:
+    """It was removed, or library.json names another one; nobody changes the library."""
+    if is_removed:
+        shutil.rmtree(library / "generations")
+    else:
+        path = library / "library.json"
+        path.write_text(to_json(json.loads(path.read_text("utf-8")) | {"generation": 7}), "utf-8")
+    done = run("verify", library)
+    number = 1 if is_removed else 7
+    missing = f"generations/{number}\tis missing, although library.json names it\n"
+    assert (done.code, done.out) == (1, missing)
+    assert_one_sentence(done)
 
 
 def test_a_damaged_model_is_found_in_its_folder(run: Run, library: Path) -> None:

@@ -69,6 +69,21 @@ def test_a_token_is_required(folder: Path) -> None:
         assert locked.get("/v1/stats").status_code == 200
 
 
+def test_wrong_tokens_are_logged_once_a_minute(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """With the address of the client, and without the token."""
+    with make_client(folder, token=TOKEN) as locked:
+        assert locked.get("/v1/stats").status_code == 401
+        assert not caplog.records
+        for number in range(5):
+            wrong = {"Authorization": f"Bearer guess{number}"}
+            assert locked.get(f"/v1/stats?token=secret{number}", headers=wrong).status_code == 401
+        assert [record.getMessage() for record in caplog.records] == [
+            "a wrong token came from testclient"
+        ]
+
+
 def test_a_long_cookie_takes_little_time(folder: Path) -> None:
     """The server parses it before it knows who sent it."""
     with make_client(folder, token=TOKEN) as locked:

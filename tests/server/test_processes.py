@@ -149,9 +149,12 @@ def test_a_query_that_kills_workers_is_answered_503(
 
 
 def test_a_worker_over_the_time_limit_is_killed(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Its request gets 504 and is not repeated; another worker takes its place."""
+    """Its request gets 504 and is not repeated; another worker takes its place, as is logged."""
     note = tmp_path / "asked"
     body = f"open({str(note)!r}, 'a').write('x'); time.sleep(600)"
     monkeypatch.setattr(processes, "python_command", worker_that(tmp_path, body))
@@ -162,6 +165,9 @@ def test_a_worker_over_the_time_limit_is_killed(
         assert (answer.status_code, "1 seconds" in answer.json()["error"]) == (504, True)
         assert wait_for(lambda: pids(client) not in ([], [before]))
         assert note.read_text() == "x"
+    assert [record.getMessage() for record in caplog.records] == [
+        f"worker process {before} was replaced: an answer took longer than the limit of 1 s"
+    ]
 
 
 def test_requests_that_find_too_many_waiting_are_rejected(

@@ -18,7 +18,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from eqemb.errors import UsageError
-from eqemb.facade.parts import PartPlace
+from eqemb.facade.parts import PartPlace, PartsLibrary
 from eqemb.facade.update import remove_articles
 from eqemb.library import ray_connection
 from eqemb.server import ray_parts
@@ -86,6 +86,10 @@ class PartialParts(RayParts):
 
     def __init__(self) -> None:
         """Nothing is started."""
+
+    def open_library(self, folder: Path) -> PartsLibrary:
+        """Open the library; nothing is asked of its parts."""
+        return PartsLibrary.open(folder)
 
     def status(self) -> list[PartStatus]:
         """Return how they are doing."""

@@ -175,6 +175,22 @@ def test_the_command_serves_until_a_signal(folder: Path, number: int) -> None:
     assert (process.returncode, rest) == (0, "")
 
 
+@pytest.mark.parametrize("is_environment", [True, False])
+def test_a_token_of_the_environment_is_not_printed(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, *, is_environment: bool
+) -> None:
+    """Journals of services keep what a command prints; a token of the command line is known."""
+    monkeypatch.setattr(uvicorn.Server, "run", lambda *_, **__: None)
+    words = ["serve", folder, "--port", "0", "--no-map", "--workers", "0"]
+    if is_environment:
+        monkeypatch.setenv("EQEMB_TOKEN", "let-me-in-please")
+    else:
+        words += ["--token", "let-me-in-please"]
+    done = run(*words)
+    assert (done.code, "let-me-in-please" in done.err) == (0, not is_environment)
+    assert ("EQEMB_TOKEN is not shown" in done.err) == is_environment
+
+
 def test_the_command_reports_usage_errors(run: Run, folder: Path) -> None:
     """A missing library, or a public address without a token."""
     done = run("serve", folder.parent / "none")

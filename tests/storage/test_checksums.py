@@ -108,6 +108,18 @@ def test_sizes_and_small_files_are_checked_at_opening(folder: Path) -> None:
         check_folder(folder, most=0)
 
 
+def test_a_folder_of_a_small_library_is_read_completely(tmp_path: Path) -> None:
+    """Also its largest file: 40 MB are the records and the model of about 60 papers."""
+    path = tmp_path / "records.sqlite"
+    path.write_bytes(bytes(40_000_000))
+    seal(tmp_path)
+    with path.open("r+b") as file:
+        file.seek(20_000_000)
+        file.write(b"x")
+    with pytest.raises(DamageError, match=r"records\.sqlite was changed"):
+        check_folder(tmp_path)
+
+
 def test_other_entries_are_refused_at_opening(folder: Path) -> None:
     """What exists may decide how a folder is read."""
     (folder / "model").mkdir()

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
+import typer
+
 from eqemb.cli.app import app
 from eqemb.cli.console import print_json, print_message
 from eqemb.cli.options import Json, LibraryPath, Map, Option
@@ -25,6 +27,7 @@ Proxies = Annotated[
 
 @app.command()
 def serve(
+    context: typer.Context,
     library: LibraryPath,
     host: Annotated[str, Option(help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, Option(min=0, max=65535, help="0 takes any free port.")] = 8000,
@@ -93,8 +96,16 @@ def serve(
         engine=engine,
         parts=parts,
         replicas=replicas,
+        # what the environment has is secret: output may be kept, such as in a journal
+        shows_token=_source_of(context, "token") != "ENVIRONMENT",
         say=print_message,
     )
+
+
+def _source_of(context: typer.Context, name: str) -> str:
+    """Return where the value of an option is from: COMMANDLINE, ENVIRONMENT or DEFAULT."""
+    source = context.get_parameter_source(name)
+    return "" if source is None else source.name
 
 
 def _server() -> Callable[..., None]:

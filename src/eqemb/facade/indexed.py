@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqemb.article import Article, Equation
-from eqemb.errors import EqembError, UnknownKeyError, UsageError
+from eqemb.errors import DamageError, UnknownKeyError, UsageError
+from eqemb.facade.damage import names_damage
 from eqemb.facade.verify import Verification, verify
 from eqemb.formula import Layout, layout
 from eqemb.formula.write_latex import to_latex
@@ -52,6 +53,7 @@ class IndexedLibrary(OpenLibrary):
         for article in self.articles():
             yield from article.equations
 
+    @names_damage
     def __contains__(self, name: object) -> bool:
         try:
             return isinstance(name, str) and find_equation(self.records, name) is not None
@@ -92,6 +94,7 @@ class IndexedLibrary(OpenLibrary):
             f" {model}>"
         )
 
+    @names_damage
     def equation(self, name: str) -> Equation | None:
         """Return the equation of a name; None if the text is LaTeX and no name."""
         self.check_name(name)
@@ -106,6 +109,7 @@ class IndexedLibrary(OpenLibrary):
         """Yield every article, in order."""
         return map(self._with_symbols, super().articles())
 
+    @names_damage
     def article(self, name: str) -> Article:
         """Return an article by its name; the last parts are enough where they are unique."""
         return self._with_symbols(super().article(name))
@@ -120,6 +124,7 @@ class IndexedLibrary(OpenLibrary):
         """What finds the definitions of articles; the latest are kept."""
         return self.engine.hits.symbols if has_index(self) else SymbolReader(self.records.article)
 
+    @names_damage
     def _read_symbols(self, equation: Equation) -> EquationSymbols:
         """Return the symbols of an equation; nothing is opened before."""
         return self.symbol_reader.of(equation)
@@ -167,6 +172,7 @@ class IndexedLibrary(OpenLibrary):
             found.equation_key = partial(_canonical_form, self.records)
         return found
 
+    @names_damage
     def vector(self, equation: Asked) -> Floats:
         """Return the vector of an equation, as the library's model computes it from its symbols.
 
@@ -191,6 +197,7 @@ class IndexedLibrary(OpenLibrary):
             raise UnknownKeyError(f"no vector for {text!r}: the model knows none of its symbols")
         return found
 
+    @names_damage
     def encode(self, texts: str | Iterable[Asked]) -> Floats:
         r"""Return vectors of words and equations, in one space: their cosines can be compared.
 
@@ -269,19 +276,13 @@ class IndexedLibrary(OpenLibrary):
         name = self.manifest.vectors
         return self.home / "vectors" / name if name else None
 
-    def check_damage(self, error: object) -> None:
-        """Raise an error that names a damaged file, if such a file may have caused `error`.
-
-        This reads the index.
-        """
-        super().check_damage(error)
-        if isinstance(error, FileNotFoundError) or (
-            isinstance(error, Exception) and not isinstance(error, EqembError | OSError)
-        ):
-            for folder in self._index_folders():
-                file = damaged_file(folder)
-                if file is not None:  # otherwise the fault is ours, or the system's
-                    raise EqembError(f"{file} is damaged or missing: {REBUILD}") from None
+    def _read_files(self) -> None:
+        """Read all files; older versions wrote hashes of the index and of vectors alone."""
+        super()._read_files()
+        for folder in () if self.has_checksums else self._index_folders():
+            file = damaged_file(folder)
+            if file is not None:
+                raise DamageError(f"{file} is damaged or missing: {REBUILD}")
 
     def _index_folders(self) -> Iterator[Path]:
         """Yield the folders with files of the index and of vectors."""

@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from eqemb.article import Equation
 from eqemb.errors import UsageError
+from eqemb.facade.damage import names_damage
+from eqemb.facade.filters import check_count, make_filters
 from eqemb.facade.indexed import Asked, IndexedLibrary, check_text
 from eqemb.index.encoder import EncoderIndex
 from eqemb.search.article_glossary import ArticleGlossary, article_glossary
 from eqemb.search.defined import meaning_weights
 from eqemb.search.describe import Describer, Description
 from eqemb.search.explain import Why, explain
-from eqemb.search.names import check_collection
 from eqemb.search.neighbours import Member, Neighbours, VectorQuery, nearest_words
 from eqemb.search.notation import EquationSymbols, Notation, find_notation
-from eqemb.search.query import Filters, Ranking, parse_query
+from eqemb.search.query import Ranking, parse_query
 from eqemb.search.results import Answer, Hit
 
 if TYPE_CHECKING:
@@ -153,6 +154,7 @@ class Library(IndexedLibrary):
 
     # ------------------------------------------------------------ search
 
+    @names_damage
     def search(  # noqa: PLR0913
         self,
         words: Asked,
@@ -203,12 +205,15 @@ class Library(IndexedLibrary):
         """
         text = self.query_text(words)
         self.check_name(text)
-        filters = self._filters(
-            collection, article, year, section, has, numbered=numbered, without=without, kind=kind
+        filters = make_filters(
+            *(self, collection, article, year, section, has),
+            numbered=numbered,
+            without=without,
+            kind=kind,
         )
         return self.engine.search_words(
             text,
-            _check_count(k),
+            check_count(k),
             by=by,
             filters=filters,
             encoder=self._encoder(encoder, by),
@@ -219,6 +224,7 @@ class Library(IndexedLibrary):
         """The encoders that were used, by name."""
         return {}
 
+    @names_damage
     def encoder(
         self, name: str, progress: Callable[[int, int], object] = lambda _done, _all: None
     ) -> EncoderIndex:
@@ -244,6 +250,7 @@ class Library(IndexedLibrary):
             )
         return None if name is None else self.encoder(name)
 
+    @names_damage
     def similar(  # noqa: PLR0913
         self,
         equation: Asked,
@@ -286,8 +293,11 @@ class Library(IndexedLibrary):
         """
         text = self.query_text(equation)
         self.equation(text)
-        filters = self._filters(
-            collection, article, year, section, has, numbered=numbered, without=without, kind=kind
+        filters = make_filters(
+            *(self, collection, article, year, section, has),
+            numbered=numbered,
+            without=without,
+            kind=kind,
         )
         used = self._encoder(encoder, by)
         if meanings:
@@ -296,11 +306,12 @@ class Library(IndexedLibrary):
                 raise UsageError("meanings need an equation of the library: give its name")
             known = meaning_weights(self.symbols(query.equation.id), self.engine.text)
             query = query._replace(meanings=known)
-            return self.engine.search_equation(query, _check_count(k), by=by, filters=filters)
+            return self.engine.search_equation(query, check_count(k), by=by, filters=filters)
         return self.engine.search_similar(
-            text, _check_count(k), by=by, filters=filters, encoder=used
+            text, check_count(k), by=by, filters=filters, encoder=used
         )
 
+    @names_damage
     def describe(
         self, equation: Asked, k: int = 10, *, by: Literal["all", "paper"] = "all"
     ) -> Description:
@@ -323,10 +334,11 @@ class Library(IndexedLibrary):
         """
         text = self.query_text(equation)
         self.equation(text)
-        found = self._describer.describe(text, _check_count(k), by=by)
+        found = self._describer.describe(text, check_count(k), by=by)
         named = found.equation
         return found if named is None else replace(found, symbols=self.symbol_reader.of(named))
 
+    @names_damage
     def symbols(self, equation: Asked) -> EquationSymbols:
         """Find what the symbols of an equation of the library mean.
 
@@ -343,6 +355,7 @@ class Library(IndexedLibrary):
             raise UsageError(f"{name!r} is not the name of an equation: give one such as ARTICLE#4")
         return self.symbol_reader.of(found)
 
+    @names_damage
     def glossary(self, article: str) -> ArticleGlossary:
         """Find all symbols that an article defines.
 
@@ -356,6 +369,7 @@ class Library(IndexedLibrary):
         """
         return article_glossary(self.symbol_reader.glossary(self.article_name(article)))
 
+    @names_damage
     def notation(self, query: str, k: int = 10) -> Notation:
         """Find how the articles denote a thing, or what they mean by a symbol.
 
@@ -368,12 +382,13 @@ class Library(IndexedLibrary):
 
         """
         check_text(query)
-        engine, count = self.engine, _check_count(k)
+        engine, count = self.engine, check_count(k)
         found = find_notation(engine.definitions, query, parse_query(query), count)
         if found.lines:
             return found
         return find_notation(engine.definitions, query, engine.read_query(query), count)
 
+    @names_damage
     def words(self, word: str, k: int = 10) -> Neighbours:
         """Find the words nearest to a word, by the library's model.
 
@@ -390,8 +405,9 @@ class Library(IndexedLibrary):
 
         """
         check_text(word)
-        return nearest_words(self.engine.model, word, _check_count(k))
+        return nearest_words(self.engine.model, word, check_count(k))
 
+    @names_damage
     def query(  # noqa: PLR0913
         self,
         positive: Asked | Sequence[Member | Hit | Equation] = (),
@@ -425,8 +441,8 @@ class Library(IndexedLibrary):
         for member in (*plus, *minus):
             if isinstance(member, str) and not member.startswith("$"):
                 self.check_name(member)
-        filters = self._filters(collection, article, year, section, has, numbered=numbered)
-        return self._vector_query.find(plus, minus, _check_count(k), filters)
+        filters = make_filters(self, collection, article, year, section, has, numbered=numbered)
+        return self._vector_query.find(plus, minus, check_count(k), filters)
 
     def _members(self, side: Asked | Sequence[Member | Hit | Equation]) -> list[Member]:
         some = [side] if isinstance(side, str | Hit | Equation) else side
@@ -435,6 +451,7 @@ class Library(IndexedLibrary):
             for member in some
         ]
 
+    @names_damage
     def why(self, query: Asked, other: Asked) -> Why:
         """Explain why an equation answers a query.
 
@@ -464,37 +481,3 @@ class Library(IndexedLibrary):
     @cached_property
     def _vector_query(self) -> VectorQuery:
         return VectorQuery(self.engine, self._describer)
-
-    def _filters(
-        self,
-        collection: str | None,
-        article: str | None,
-        year: str | int | None,
-        section: str | None,
-        has: str | Iterable[str],
-        *,
-        numbered: bool,
-        without: str | Iterable[str] = (),
-        kind: str | None = None,
-    ) -> Filters:
-        """Check filters; for a misspelt article or collection the error suggests similar names."""
-        pieces = (has,) if isinstance(has, str) else has
-        if not isinstance(pieces, Iterable):
-            raise UsageError(f"has must be LaTeX strings, not {has!r}")
-        names = (without,) if isinstance(without, str) else without
-        if not isinstance(names, Iterable):
-            raise UsageError(f"without must be names of articles, not {without!r}")
-        left = tuple(self.article_name(name) for name in names)
-        filters = Filters(collection, article, year, section, tuple(pieces), numbered, left, kind)
-        if filters.article is not None:
-            filters = replace(filters, article=self.article_name(filters.article))
-        if filters.collection is not None:
-            check_collection(self.records, self.folder, filters.collection)
-        return filters
-
-
-def _check_count(k: object) -> int:
-    """Return k, checked."""
-    if not isinstance(k, int) or isinstance(k, bool) or k < 1:
-        raise UsageError(f"k must be a positive integer, not {k!r}")
-    return k

@@ -36,10 +36,11 @@ VerifyWatch = Callable[[int, int], object]
 #: How often a folder is read that another process replaces meanwhile.
 _READINGS = 3
 _REPORTS = ("report.json", "report.html")
-_KNOWN = {
-    *("library.json", *_REPORTS, "generations", "segments", "vectors"),
-    *("models", "corpus", "splits", "encoded"),
-}
+#: Folders with nothing but folders, each of a generation, a segment, vectors or a model.
+_PLACES = ("generations", "segments", "vectors", "models", "corpus", "splits")
+_KNOWN = {"library.json", *_REPORTS, *_PLACES, ENCODED}
+#: Most files that are not part of the library and named.
+_MOST_OTHERS = 5
 
 
 @dataclass
@@ -181,6 +182,9 @@ class _LibraryVerifier:
             return
         try:
             self._check_state(state)
+            if not generation.is_dir() and read_state(self._home) == state:
+                self._reader.note(generation, "is missing, although library.json names it")
+                return
             manifest = self._manifest(generation)
             if "checksums" in state:
                 self._reader.found.sha256 = state["checksums"]
@@ -191,7 +195,8 @@ class _LibraryVerifier:
             self._check_records(manifest)
             self._check_copies(generation, state)
             self._reader.found.notes += self._notes()
-            if not (self._reader.found.is_intact or generation.exists()):  # it could not be locked
+            is_gone = not generation.exists()  # it could not be locked
+            if is_gone and not self._reader.found.is_intact:
                 raise EqembError(f"{self._home} was changed while it was verified: try again")
         finally:
             if held is not None:
@@ -307,10 +312,20 @@ class _LibraryVerifier:
         """Yield what is unusual, but does not change answers."""
         if next_generation(self._home).exists():
             yield "a change was interrupted, or is in progress: --resume continues it"
-        others = sorted(
-            path.name
-            for path in self._home.iterdir()
-            if path.name not in _KNOWN and not path.name.startswith(".")
-        )
+        others = sorted(self._others())
         if others:
-            yield f"not part of the library: {', '.join(others[:5])}"
+            more = f" and {len(others) - _MOST_OTHERS:,} more" if len(others) > _MOST_OTHERS else ""
+            yield f"not part of the library: {', '.join(others[:_MOST_OTHERS])}{more}"
+
+    def _others(self) -> Iterator[str]:
+        """Yield the paths of files that are not part of the library, where they do no harm.
+
+        A folder of parts that no generation lists may be of a change in progress.
+        """
+        for path in self._home.iterdir():
+            if path.name not in _KNOWN and not path.name.startswith("."):
+                yield path.name
+        for place in _PLACES:
+            for path in (self._home / place).glob("[!.]*"):
+                if not path.is_dir():
+                    yield f"{place}/{path.name}"

@@ -28,7 +28,7 @@ from eqemb.article import Article
 from eqemb.checks import did_you_mean
 from eqemb.errors import DamageError, EqembError, UsageError
 from eqemb.library.article_names import resolve_article
-from eqemb.library.database import RECORDS_FORMAT, LibraryRecords
+from eqemb.library.database import RECORDS_FORMAT, RESTORE_LIBRARY, LibraryRecords, is_damage
 from eqemb.library.integrity import APPROXIMATE, library_files, seal_generation
 from eqemb.library.manifest import Manifest
 from eqemb.library.papers import PaperRecords
@@ -42,10 +42,6 @@ from eqemb.storage.removal import remove_folder
 #: The end of the names of folders that are being removed.
 _GONE = ".gone"
 REBUILD = "rebuild the library in another folder"
-#: What to do about a damaged file.
-_RESTORE = f"restore it from a copy, or {REBUILD}"
-#: Errors that reading a damaged file raises.
-_DAMAGE_ERRORS = (sqlite3.Error, json.JSONDecodeError, UnicodeDecodeError)
 
 
 class OpenLibrary:
@@ -75,6 +71,8 @@ class OpenLibrary:
         self.records.near_pairs = self.manifest.near
         self.records.papers = PaperRecords(generation)
         self._files = OpenedFiles(())
+        self._is_intact = False
+        """Whether all files were read, and are as their checksums say."""
 
     @classmethod
     def open(cls, folder: str | Path) -> Self:
@@ -101,8 +99,8 @@ class OpenLibrary:
         `digest` is the hash of its checksums, if it is known.
         """
         indexed = cls._uses_index
-        listed = library_files(generation, digest, manifest, _RESTORE, indexed=indexed)
-        return OpenedFiles(listed, _RESTORE)
+        listed = library_files(generation, digest, manifest, RESTORE_LIBRARY, indexed=indexed)
+        return OpenedFiles(listed, RESTORE_LIBRARY)
 
     @property
     def has_checksums(self) -> bool:
@@ -207,13 +205,28 @@ class OpenLibrary:
     def check_damage(self, error: object) -> None:
         """Raise an error that names a damaged file, if such a file may have caused `error`.
 
-        This reads all files.
+        This reads all files, but only once if they are intact.
         """
         is_odd = isinstance(error, Exception) and not isinstance(error, EqembError | OSError)
         if is_odd or isinstance(error, FileNotFoundError):
-            self._files.check_all()
-        if isinstance(error, _DAMAGE_ERRORS):
-            raise DamageError(f"{self.folder} is damaged ({error}): {_RESTORE}") from None
+            if not self._is_intact or self.changed_file(or_removed=True) is not None:
+                self._read_files()
+            self._is_intact = True
+        if _is_of_damage(error) or (type(error) is LookupError and not self.has_checksums):
+            raise DamageError(
+                f"{self.folder} is damaged ({' '.join(str(error).split())}): {RESTORE_LIBRARY}"
+            ) from None
+
+    def _read_files(self) -> None:
+        """Read all files; raise an error that names one with damage."""
+        self._files.check_all()
+
+
+def _is_of_damage(error: object) -> bool:
+    """Whether only reading a damaged file raises an error."""
+    return isinstance(error, json.JSONDecodeError | UnicodeDecodeError) or (
+        isinstance(error, sqlite3.Error) and is_damage(error)
+    )
 
 
 def _close(handle: int | None) -> None:

@@ -44,6 +44,7 @@ from eqemb.search.scoring import MAX_TYPES, Mask, Scored, Scores, Scoring
 from eqemb.search.selection import MOST_READ, is_deep_enough
 from eqemb.search.spelling import repair_spelling
 from eqemb.search.typed_equation import EquationQuery, read_typed_equation, typed_notes
+from eqemb.search.vector_notes import vector_notes
 
 #: The note on an answer to `similar` that was asked for words.
 AS_WORDS = "not one equation alone: answered as a search for words"
@@ -113,6 +114,7 @@ class Search(Scoring):
             index = self.vectors.contexts
             hits = self.hits.nearest(index, vector, k, self._only(allowed))
             notes += [index.note] if index.note else []
+            notes += vector_notes(question.words, unknown, self.vectors, self.model)
             return Answer(hits, unknown, near, notes, question.words, question)
         depth = MOST_READ if encoder is None else None  # its part of the score comes later
         kind = None if filters is None else filters.kind

@@ -59,6 +59,7 @@ from eqemb.search.query import Filters, WordQuery, check_ranking
 from eqemb.search.results import Answer, Hit
 from eqemb.search.scoring import MAX_TYPES
 from eqemb.search.typed_equation import EquationQuery, typed_notes
+from eqemb.search.vector_notes import vector_notes
 
 #: Rankings that the parts cannot compute: the front end does.
 _OWN_RANKINGS = ("paper", "encoder")
@@ -233,7 +234,10 @@ class MergedSearch(Search):
             k,
             merge.weigh,
         )
-        notes += [*more, *found, *self.asker.notes]
+        notes += [*more, *found]
+        if by == "meaning":
+            notes += vector_notes(question.words, unknown, self.vectors, self.model)
+        notes += self.asker.notes
         return Answer(hits, unknown, near, notes, question.words, question, matches)
 
     def _similar_to_formulas(

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqemb.article import read_tokens
-from eqemb.checks import did_you_mean
 from eqemb.errors import UnknownKeyError, UsageError
 from eqemb.index.vector_index import normalise
 from eqemb.models.embeddings import Embeddings
@@ -19,6 +18,7 @@ from eqemb.search.engine import Search
 from eqemb.search.paper import NO_MODEL
 from eqemb.search.query import Filters
 from eqemb.search.results import Answer, Json, rows
+from eqemb.search.vector_notes import no_vector
 
 #: A unit as `eqemb units` prints it.
 _PRINTED_UNIT = re.compile(r"\(([^\s,]+), ([^\s,]+), (\w+)\)")
@@ -70,9 +70,7 @@ def nearest_words(model: Embeddings | None, word: str, k: int = 10) -> Neighbour
     view = model.view("words")
     row = view.key_to_index.get(word.lower())
     if row is None:
-        rare = "rare and short words have none, try another"
-        hint = did_you_mean(word.lower(), view.index_to_key, rare, cutoff=0.75)
-        raise UnknownKeyError(f"the model has no vector for {word!r}: {hint}")
+        raise UnknownKeyError(no_vector(word, model))
     vectors = _word_directions.get(model)
     if vectors is None:
         vectors = _word_directions[model] = _directions(model)

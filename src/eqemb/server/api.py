@@ -10,6 +10,7 @@ from eqemb.library.database import ALL
 from eqemb.search.match_kinds import MATCH_KINDS
 from eqemb.server import schemas
 from eqemb.server.exports import EXPORT_TYPES, MAX_EXPORTED, export_equations, export_results
+from eqemb.server.health import HealthCheck
 from eqemb.server.queries import MAX_QUERY_LENGTH
 from eqemb.server.ray_parts import RayParts
 from eqemb.server.responses import reply
@@ -363,14 +364,27 @@ async def stats(request: Request) -> Response:
     return await reply(request, lambda service: service.stats)
 
 
-@router.get("/healthz", summary="Health check", response_model=schemas.HealthSchema)
+@router.get(
+    "/healthz",
+    summary="Health check",
+    response_model=schemas.HealthSchema,
+    responses={503: {"model": schemas.HealthSchema, "description": "The library is damaged."}},
+)
 async def healthz(request: Request) -> Response:
-    """Respond without using the library; of a library in parts, say how each is doing."""
+    """Say whether the library can be read; of a library in parts, also how each is doing.
+
+    As long as requests are refused because the library is damaged or missing, the status is 503.
+    """
+    health: HealthCheck = request.app.state.health
     parts: RayParts | None = request.app.state.parts
-    health: Json = {"status": "ok"}
+    answer: Json = {"status": "ok"}
     if parts is not None:
         found = await asyncio.to_thread(parts.status)
         is_whole = all(part.answers for part in found)
-        health = {"status": "ok" if is_whole else "partial"}
-        health["parts"] = [part._asdict() for part in found]
-    return Response(encode_json(health), media_type="application/json")
+        answer = {"status": "ok" if is_whole else "partial"}
+        answer["parts"] = [part._asdict() for part in found]
+    headers = {"Cache-Control": "no-store"}
+    if await health.is_readable():
+        return Response(encode_json(answer), 200, headers, "application/json")
+    damaged = encode_json(answer | {"status": "damaged"})
+    return Response(damaged, 503, headers | {"Retry-After": "1"}, "application/json")

@@ -18,6 +18,7 @@ from eqemb.facade.library import Library
 from eqemb.server import api, site, symbol_pages
 from eqemb.server.cache import LRUCache
 from eqemb.server.forwarding import ForwardingMiddleware
+from eqemb.server.health import health_of_processes, health_of_threads
 from eqemb.server.map_worker import MapWorker
 from eqemb.server.middleware import (
     LOOPBACK,
@@ -93,6 +94,7 @@ def make_app(  # noqa: PLR0913
     app = make_answering_app(pool, lifespan=lifespan, only_agents=only_agents)
     app.state.processes, app.state.parts = processes, parts
     if processes is not None:
+        app.state.health = health_of_processes(processes)
 
         def is_own(path: str) -> bool:
             if path == MCP_PATH:
@@ -140,7 +142,7 @@ def make_answering_app(
         redirect_slashes=False,  # to a whole URL, of which a worker knows neither host nor port
         lifespan=lifespan,
     )
-    app.state.pool = pool
+    app.state.pool, app.state.health = pool, health_of_threads(pool)
     app.state.cache = LRUCache[bytes](cache_bytes)
     app.state.map_worker = app.state.parts = None
     app.state.files = site.files()

@@ -68,14 +68,16 @@ class GuessLimiter:
         self._now = now
         self._clients: dict[str, tuple[float, set[bytes]]] = {}
 
-    def add(self, client: str, guess: str) -> None:
-        """Count a wrong token."""
+    def add(self, client: str, guess: str) -> bool:
+        """Count a wrong token; return whether it is the client's first one in this time."""
         self._forget()
+        is_first = client not in self._clients
         _, guesses = self._clients.setdefault(client, (self._now(), set()))
         if len(guesses) < MAX_GUESSES:
             guesses.add(hashlib.sha256(guess.encode("utf-8", "replace")).digest())
         if len(self._clients) > _MAX_GUESSERS:
             del self._clients[next(iter(self._clients))]
+        return is_first
 
     def seconds_left(self, client: str) -> int:
         """For how many seconds a client may not send another token; 0 if it may."""

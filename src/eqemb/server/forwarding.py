@@ -13,13 +13,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from eqemb.server.cache import LRUCache
 from eqemb.server.clients import client_of
+from eqemb.server.health import HEALTH_PATH
 from eqemb.server.middleware import MAX_MCP_BYTES, MCP_PATH
 from eqemb.server.processes import ProcessPool, WorkerRequest, WorkerResponse
 from eqemb.server.responses import entity_tag, status_of
 from eqemb.server.workers import BusyError
 
-#: The first parts of paths that need no library, and a path that answers without one.
-_OWN_PARTS, _OWN_PATHS = frozenset(("static", "openapi.json")), frozenset(("/v1/healthz",))
+#: The first parts of paths that need no library, and one that this process answers.
+_OWN_PARTS, _OWN_PATHS = frozenset(("static", "openapi.json")), frozenset((HEALTH_PATH,))
 #: Headers that the MCP server reads, and the start of the names of others.
 _MCP_HEADERS, _MCP_PREFIX = frozenset((b"accept", b"content-type")), b"mcp-"
 

@@ -13,6 +13,7 @@ they cannot read could still cost work.
 
 import hashlib
 import hmac
+import logging
 from collections.abc import Callable
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
@@ -22,6 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from eqemb.server.clients import GuessLimiter, client_of
 
+_log = logging.getLogger("eqemb.server")
 #: Content-Security-Policy: only this server's own files, nothing inline.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self';"
@@ -145,8 +147,11 @@ class AccessMiddleware:
         expected = {"bearer": self._token, "cookie": _digest(self._token)}
         if any(_equal(value, expected[kind]) for kind, value in sent):
             return None
-        for value in (*entered, *(value for _, value in sent)):
-            self._guesses.add(client, value)
+        guesses = (*entered, *(value for _, value in sent))
+        is_first = [self._guesses.add(client, value) for value in guesses]
+        if any(is_first):
+            # once a minute and client, so that nobody can fill the disk
+            _log.warning("a wrong token came from %s", ascii(client)[1:-1])
         message = "this library requires a token"
         if _is_mcp(scope):
             message += ": send the header Authorization: Bearer TOKEN"

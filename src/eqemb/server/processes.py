@@ -96,6 +96,7 @@ class WorkerProcess:
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
         self._has_agents = self._is_killed = False
+        self._why_killed = ""
 
     @classmethod
     async def start(cls, folder: Path, snippets: str) -> "WorkerProcess":
@@ -158,15 +159,17 @@ class WorkerProcess:
         except (OSError, asyncio.IncompleteReadError):
             raise WorkerDiedError from None
 
-    def kill(self) -> None:
-        """End the process at once."""
+    def kill(self, why: str = "") -> None:
+        """End the process at once; the log says why."""
         self._is_killed = True
+        self._why_killed = self._why_killed or why
         if self._process.returncode is None:
             self._process.kill()
 
-    async def wait(self) -> int:
-        """Wait until the process has ended; return its exit status."""
-        return await self._process.wait()
+    async def wait(self) -> str:
+        """Wait until the process has ended; return why."""
+        status = await self._process.wait()
+        return self._why_killed or f"it ended with status {status}"
 
     async def end(self) -> None:
         """End the process, and let the event loop release its pipes."""
@@ -217,11 +220,11 @@ class ProcessPool:
             self._alive.add(worker)
             self._put(worker)
             try:
-                status = await worker.wait()
+                why = await worker.wait()
             finally:
                 self._alive.discard(worker)
                 await worker.end()
-            _log.warning("worker process %d ended with status %d: replaced", worker.pid, status)
+            _log.warning("worker process %d was replaced: %s", worker.pid, why)
 
     async def submit(
         self, request: WorkerRequest, client: str = "", gone: "asyncio.Future[Any] | None" = None
@@ -239,8 +242,11 @@ class ProcessPool:
                 return await self._answer(worker, request)
             except WorkerDiedError:
                 worker.kill()  # it may have closed its pipes only
+            except TimeLimitError:
+                worker.kill(f"an answer took longer than the limit of {self.seconds:g} s")
+                raise
             except BaseException:  # cancelled: its answer would be taken for that of the next one
-                worker.kill()
+                worker.kill("the request that it answered was cancelled")
                 raise
             finally:
                 self._queue.finish(client, time.monotonic() - start)

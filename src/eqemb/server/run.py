@@ -134,6 +134,7 @@ def serve(  # noqa: PLR0913
     engine: str = "local",
     parts: int | None = None,
     replicas: int = 1,
+    shows_token: bool = True,
     say: Callable[[str], object] = print,
 ) -> None:
     """Serve a library until interrupted.
@@ -142,7 +143,7 @@ def serve(  # noqa: PLR0913
     processes answer requests, by default one for each core; 0 for threads of this one. An answer
     may take so many `seconds`. `proxies` are addresses or networks of reverse proxies, whose header
     X-Forwarded-For names the client. With the engine "ray" or "ray://HOST", `parts` of the library
-    are searched by as many `replicas` each.
+    are searched by as many `replicas` each. `shows_token` prints the token as part of the URL.
     """
     trusted = networks(proxies)
     if token is None and not is_loopback(host):
@@ -176,7 +177,10 @@ def serve(  # noqa: PLR0913
         )
         shown = listener.getsockname()[1]
         url = _url(host, shown, None) + "mcp" if only_agents else _url(host, shown, token)
-        say(f"{url} (stop with Ctrl-C)")
+        is_hidden = token is not None and not shows_token
+        say(f"{_url(host, shown, None) if is_hidden else url} (stop with Ctrl-C)")
+        if is_hidden and not only_agents:
+            say("the token of EQEMB_TOKEN is not shown: enter it on the page, or add ?token=TOKEN")
         if browse:
             threading.Timer(0.5, webbrowser.open, (url,)).start()
         with contextlib.suppress(KeyboardInterrupt):  # uvicorn has shut down by then

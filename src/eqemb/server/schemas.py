@@ -477,7 +477,7 @@ class PartSchema(Schema):
 
 
 class HealthSchema(Schema):
-    """The server is running."""
+    """Whether the library can be read, and in parts, whether all answer."""
 
-    status: Literal["ok", "partial"]
+    status: Literal["ok", "partial", "damaged"]
     parts: list[PartSchema] | None = None

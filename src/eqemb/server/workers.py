@@ -29,7 +29,6 @@ _log = logging.getLogger("eqemb.server")
 T = TypeVar("T")
 #: Seconds that an answer may take by default.
 TIME_LIMIT = 5.0
-_CANNOT_READ = "the library cannot be read at the moment: try again later"
 #: Requests that may wait for each thread.
 QUEUE_PER_THREAD = 16
 #: Characters of an error message; of a longer one, the middle is left out.
@@ -45,6 +44,13 @@ class BusyError(EqembError):
 
 class TooManyRequestsError(BusyError):
     """This client has too many requests."""
+
+
+class UnreadableLibraryError(BusyError):
+    """The library is damaged or missing: nothing is answered until it is whole."""
+
+    def __init__(self) -> None:
+        super().__init__("the library cannot be read at the moment: try again later")
 
 
 class TimeLimitError(BusyError):
@@ -90,6 +96,11 @@ class WorkerPool:
         with contextlib.suppress(EqembError):
             self._service().library.engine  # noqa: B018 - opened when it is first used
 
+    @property
+    def has_threads(self) -> bool:
+        """Whether other threads answer, and not the calling one."""
+        return self._threads is not None
+
     # ------------------------------------------------------------ running
 
     async def run(self, request: Callable[[Service], T]) -> T:
@@ -132,23 +143,20 @@ class WorkerPool:
         return is_changed or (is_replaced and not is_ours)
 
     def _refuse_damage(self, library: Library, error: Exception) -> None:
-        """Raise `BusyError` if a damaged file may have caused an error; it is checked once."""
+        """Raise `UnreadableLibraryError` if a damaged file may have caused an error."""
         if isinstance(error, UsageError | BusyError):
             return
         if error.__class__ is not DamageError:
-            if self._local.is_intact:
-                return
             try:
                 library.check_damage(error)
             except DamageError as found:
                 error = found
             else:
-                self._local.is_intact = True
                 return
         self._log_once(error)
         self._damaged = self._local.stamp, library
         self._drop()
-        raise BusyError(_CANNOT_READ) from None
+        raise UnreadableLibraryError from None
 
     def _log_once(self, error: Exception) -> None:
         """Log why the library cannot be read, once and not for every request."""
@@ -170,7 +178,7 @@ class WorkerPool:
         if damaged is not None:
             before, library = damaged
             if before == stamp and library.has_checksums and library.changed_file() is None:
-                raise BusyError(_CANNOT_READ)
+                raise UnreadableLibraryError
             self._damaged = None
         service: Service | None = getattr(local, "service", None)
         if service is None or local.stamp != stamp or self._may_crash(service):
@@ -179,8 +187,8 @@ class WorkerPool:
                 library = self._open_library(self.folder)
             except EqembError as error:
                 self._log_once(error)
-                raise BusyError(_CANNOT_READ) from None
-            local.stamp, local.is_intact, self._logged = stamp, False, ""
+                raise UnreadableLibraryError from None
+            local.stamp, self._logged = stamp, ""
             local.service = Service(library, self.snippets)
         return cast(Service, local.service)
 

@@ -1,6 +1,5 @@
 """Queries for the index, search, training and pages: texts, equations, types and units."""
 
-import json
 from array import array
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -22,7 +21,7 @@ class IndexQueries(Connection):
 
     def article_text(self, key: int) -> str:
         """Return the text of an article."""
-        return str(next(self.rows("SELECT text FROM articles WHERE id = ?", key))[0])
+        return str(self.row("SELECT text FROM articles WHERE id = ?", key)[0])
 
     def collection_names(self) -> list[str]:
         """Return the collections that have articles, sorted."""
@@ -45,7 +44,7 @@ class IndexQueries(Connection):
         """Yield ordinal, printed number and labels of every equation of an article, in order."""
         query = "SELECT ordinal, number, labels FROM equations WHERE article = ? ORDER BY ordinal"
         for ordinal, number, labels in self.rows(query, key):
-            yield ordinal, number, json.loads(labels)
+            yield ordinal, number, self.stored_list(labels)
 
     def equation_words(self, key: int) -> Iterator[tuple[list[str], str, str, list[str], str]]:
         """Yield labels, section, context, references and form of every equation of an article."""
@@ -53,7 +52,13 @@ class IndexQueries(Connection):
         query = f"SELECT {columns} FROM equations e JOIN types t ON t.id = e.type"
         query += " WHERE article = ? ORDER BY ordinal"
         for labels, section, context, references, form in self.rows(query, key):
-            yield json.loads(labels), section or "", context, json.loads(references), form
+            yield (
+                self.stored_list(labels),
+                section or "",
+                context,
+                self.stored_list(references),
+                form,
+            )
 
     def equation_names(self, kind: int | None = None) -> list[str]:
         """Return the names (`ARTICLE#4`) of all equations, or of those of one type, in order."""
@@ -64,15 +69,15 @@ class IndexQueries(Connection):
 
     def types(self) -> Iterator[tuple[int, str, bytes]]:
         """Yield id, canonical form and unit ids (as int32) of every equation type, in order."""
-        return iter(self._db.execute("SELECT id, canonical, units FROM types ORDER BY id"))
+        return self.rows("SELECT id, canonical, units FROM types ORDER BY id")
 
     def type_count(self) -> int:
         """Return the number of equation types."""
-        return int(next(self.rows("SELECT COUNT(*) FROM types"))[0])
+        return int(self.row("SELECT COUNT(*) FROM types")[0])
 
     def canonical(self, kind: int) -> str:
         """Return the canonical form of an equation type."""
-        return str(next(self.rows("SELECT canonical FROM types WHERE id = ?", kind))[0])
+        return str(self.row("SELECT canonical FROM types WHERE id = ?", kind)[0])
 
     def type_units(self, kinds: Sequence[int]) -> dict[int, bytes]:
         """Return the unit ids (as int32) of equation types."""
@@ -86,7 +91,7 @@ class IndexQueries(Connection):
 
     def unit_count(self) -> int:
         """Return the number of units."""
-        return int(next(self.rows("SELECT COUNT(*) FROM units"))[0])
+        return int(self.row("SELECT COUNT(*) FROM units")[0])
 
     def equation_latex(self) -> dict[str, str]:
         """LaTeX of every equation, macros expanded, by name (ARTICLE#4)."""
@@ -123,7 +128,7 @@ class IndexQueries(Connection):
     def section_titles(self) -> Iterator[list[str]]:
         """The titles of the sections of each article."""
         for (titles,) in self.rows("SELECT sections FROM articles"):
-            yield json.loads(titles)
+            yield self.stored_list(titles)
 
     # ------------------------------------------------------------ training data
 

@@ -1,7 +1,6 @@
 """The SQLite file of a library: append records, read articles and equations."""
 
 import hashlib
-import json
 import os
 import sqlite3
 import weakref
@@ -13,6 +12,7 @@ from urllib.parse import quote
 
 from eqemb.article import Article, Equation, NotationRow, Problem
 from eqemb.errors import EqembError
+from eqemb.library.database.connection import damage_of, is_damage
 from eqemb.library.database.index_queries import IndexQueries
 from eqemb.library.database.report_queries import ReportQueries
 from eqemb.library.database.schema import RECORDS_FORMAT, SCHEMA
@@ -78,6 +78,7 @@ class Records(ReportQueries, IndexQueries):
         self._publications: dict[int, tuple[list[str], str]] = {}
         self._types: int | None = None
         self._has_notation: bool | None = None
+        self._writes = write
         if write:
             self._db = sqlite3.connect(path, isolation_level=None)
         else:
@@ -206,14 +207,14 @@ class Records(ReportQueries, IndexQueries):
     def find_damage(self) -> str:
         """Return what SQLite finds wrong with the whole file; empty if it is sound."""
         try:
-            found = [str(row[0]) for row in self.rows("PRAGMA main.integrity_check(3)")]
+            found = [str(row[0]) for row in self._db.execute("PRAGMA main.integrity_check(3)")]
         except sqlite3.Error as error:
             return str(error)
         return "" if found == ["ok"] else "; ".join(" ".join(text.split()) for text in found)
 
     def count(self) -> int:
         """Return the number of sources, articles and skipped ones."""
-        return int(self._db.execute("SELECT COUNT(*) FROM sources").fetchone()[0])
+        return int(self.row("SELECT COUNT(*) FROM sources")[0])
 
     def type_of(self, canonical: str) -> int | None:
         """Return the id of the equation type with a canonical form, or None."""
@@ -233,11 +234,11 @@ class Records(ReportQueries, IndexQueries):
 
     def origins(self) -> Iterator[tuple[str, str]]:
         """Yield name and origin of every source, in order."""
-        return iter(self._db.execute("SELECT name, origin FROM sources ORDER BY id"))
+        return self.rows("SELECT name, origin FROM sources ORDER BY id")
 
     def digests(self) -> Iterator[tuple[str, bytes]]:
         """Yield name and digest of every source, in order."""
-        return iter(self._db.execute("SELECT name, digest FROM sources ORDER BY id"))
+        return self.rows("SELECT name, digest FROM sources ORDER BY id")
 
     def contents(self) -> Iterator[tuple[str, int, str]]:
         """Yield name, number of equations and title of every article, in order."""
@@ -245,13 +246,13 @@ class Records(ReportQueries, IndexQueries):
             "SELECT name, (SELECT COUNT(*) FROM equations e WHERE e.article = s.id), title"
             " FROM sources s JOIN articles a ON a.id = s.id ORDER BY s.id"
         )
-        return iter(self._db.execute(query))
+        return self.rows(query)
 
     def name(self, key: int) -> str:
         """Return the name of a source; those read lately are kept."""
         found = self._names.get(key)
         if found is None:
-            found = str(next(self.rows("SELECT name FROM sources WHERE id = ?", key))[0])
+            found = str(self.row("SELECT name FROM sources WHERE id = ?", key)[0])
             if len(self._names) >= _MAX_NAMES:
                 self._names.clear()
             self._names[key] = found
@@ -272,7 +273,7 @@ class Records(ReportQueries, IndexQueries):
             "SELECT name, ordinal FROM equations e JOIN sources s ON s.id = e.article"
             " WHERE type = ? ORDER BY e.article, ordinal LIMIT 1"
         )
-        name, ordinal = next(self.rows(query, type_))
+        name, ordinal = self.row(query, type_)
         return f"{name}#{ordinal}"
 
     def sketches(self) -> Iterator[bytes]:
@@ -282,16 +283,16 @@ class Records(ReportQueries, IndexQueries):
 
     def statuses(self) -> Iterator[tuple[int, str, str, str, str]]:
         """Yield id, name, origin, status and cause of every source, in order."""
-        return iter(self.rows("SELECT id, name, origin, status, cause FROM sources ORDER BY id"))
+        return self.rows("SELECT id, name, origin, status, cause FROM sources ORDER BY id")
 
     def sources_named(self, name: str) -> Iterator[tuple[int, str]]:
         """Yield id and status of the sources with a name."""
-        return iter(self.rows("SELECT id, status FROM sources WHERE name = ?", name))
+        return self.rows("SELECT id, status FROM sources WHERE name = ?", name)
 
     def sources_from(self, origin: str) -> Iterator[tuple[int, str, str]]:
         """Yield id, name and status of the sources with an origin, in order."""
         query = "SELECT id, name, status FROM sources WHERE origin = ? ORDER BY id"
-        return iter(self.rows(query, origin))
+        return self.rows(query, origin)
 
     # ------------------------------------------------------------ reading, articles and equations
 
@@ -368,7 +369,7 @@ class Records(ReportQueries, IndexQueries):
         key = row[0]
         found = Article(
             row[1], row[2], row[3], title=row[4], main_file=row[5], text=row[6],
-            sections=json.loads(row[7]), displays_opened=row[8], displays_lost=row[9],
+            sections=self.stored_list(row[7]), displays_opened=row[8], displays_lost=row[9],
             source_bytes=row[10],
         )  # fmt: skip
         found.equations = list(self._equations(key, name))
@@ -386,7 +387,7 @@ class Records(ReportQueries, IndexQueries):
         if found is None:
             query = "SELECT authors, date FROM publications WHERE article = ?"
             row = next(self.rows(query, key), None) if self._has_publications else None
-            found = ([], "") if row is None else (json.loads(row[0]), row[1])
+            found = ([], "") if row is None else (self.stored_list(row[0]), row[1])
             if len(self._publications) >= _MAX_NAMES:
                 self._publications.clear()
             self._publications[key] = found
@@ -396,7 +397,7 @@ class Records(ReportQueries, IndexQueries):
         """Yield the rows of tables of notation of an article; older files have no such table."""
         if self._has_notation is None:
             query = "SELECT 1 FROM main.sqlite_master WHERE name = 'notation'"
-            self._has_notation = self._db.execute(query).fetchone() is not None
+            self._has_notation = next(self.rows(query), None) is not None
         if self._has_notation:
             query = "SELECT symbol, meaning, section FROM notation WHERE article = ? ORDER BY rowid"
             yield from self.rows(query, key)
@@ -411,21 +412,20 @@ class Records(ReportQueries, IndexQueries):
     def find_equation(self, key: int, ordinal: int) -> tuple[Equation, str] | None:
         """Return the same; None if the article has no equation with this ordinal."""
         row = next(self.rows(_ONE_EQUATION, key, ordinal), None)
-        return None if row is None else (_equation(row[0], row[2:]), row[1])
+        return None if row is None else (self._equation(row[0], row[2:]), row[1])
 
     def _equations(self, key: int, name: str) -> Iterator[Equation]:
         query = f"SELECT {_COLUMNS} FROM equations WHERE article = ? ORDER BY ordinal"
-        return (_equation(name, row) for row in self.rows(query, key))
+        return (self._equation(name, row) for row in self.rows(query, key))
 
-
-def _equation(name: str, row: Sequence[Any]) -> Equation:
-    """Return an equation, given its article's name and its columns in order."""
-    values = list(row)
-    for at in _LISTS_AT:
-        values[at] = json.loads(values[at]) if values[at] != "[]" else []
-    if values[_NUMBERED_AT] is not None:
-        values[_NUMBERED_AT] = bool(values[_NUMBERED_AT])
-    return Equation(name, *values)
+    def _equation(self, name: str, row: Sequence[Any]) -> Equation:
+        """Return an equation, given its article's name and its columns in order."""
+        values = list(row)
+        for at in _LISTS_AT:
+            values[at] = self.stored_list(values[at])
+        if values[_NUMBERED_AT] is not None:
+            values[_NUMBERED_AT] = bool(values[_NUMBERED_AT])
+        return Equation(name, *values)
 
 
 def open_records(path: Path, removed: Sequence[int] = ()) -> Records:
@@ -433,7 +433,10 @@ def open_records(path: Path, removed: Sequence[int] = ()) -> Records:
     try:
         return Records(path, removed=removed)
     except sqlite3.Error as error:
+        is_readable = os.access(path, os.R_OK)
+        if is_readable and is_damage(error):
+            raise damage_of(path, error) from None
         remedy = "rebuild the library in another folder"
-        if path.exists() and not os.access(path, os.R_OK):
+        if path.exists() and not is_readable:
             remedy = "make the file readable"
         raise EqembError(f"cannot read {path}: {error}; {remedy}") from None

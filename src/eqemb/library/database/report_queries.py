@@ -35,11 +35,11 @@ class ReportQueries(Connection):
 
     def status_counts(self) -> dict[str, int]:
         """Return how many sources were read, partially read and skipped."""
-        return dict(self._db.execute("SELECT status, COUNT(*) FROM sources GROUP BY status"))
+        return dict(self.rows("SELECT status, COUNT(*) FROM sources GROUP BY status"))
 
     def numbering_counts(self) -> dict[int | None, int]:
         """Return how many equations are numbered (1), not numbered (0) and unknown (None)."""
-        return dict(self._db.execute("SELECT numbered, COUNT(*) FROM equations GROUP BY numbered"))
+        return dict(self.rows("SELECT numbered, COUNT(*) FROM equations GROUP BY numbered"))
 
     def article_counts(self) -> Iterator[ArticleCounts]:
         """Yield the counts of every article, in order."""
@@ -56,7 +56,7 @@ class ReportQueries(Connection):
     def skipped_sources(self) -> Iterator[tuple[str, str, str]]:
         """Yield origin, cause and detail of every skipped source, in order."""
         query = "SELECT origin, cause, detail FROM sources WHERE status = 'skipped' ORDER BY id"
-        return iter(self._db.execute(query))
+        return self.rows(query)
 
     def problems(self) -> Iterator[tuple[str, str, str, int, str]]:
         """Yield cause, article, file, line and detail of every problem, in order."""
@@ -64,7 +64,7 @@ class ReportQueries(Connection):
             "SELECT p.cause, name, file, line, p.detail FROM problems p JOIN sources s"
             " ON s.id = p.article ORDER BY p.rowid"
         )
-        return iter(self._db.execute(query))
+        return self.rows(query)
 
     def unknown_macros(self) -> Iterator[tuple[str, str, int]]:
         """Yield article, macro and occurrences for every unknown macro of every article."""
@@ -72,9 +72,9 @@ class ReportQueries(Connection):
             "SELECT name, macro, count FROM unknown_macros JOIN sources s ON s.id = article"
             " ORDER BY s.id, macro"
         )
-        return iter(self._db.execute(query))
+        return self.rows(query)
 
     def slowest(self, most: int) -> list[tuple[str, float]]:
         """Return the sources that took longest to read, with seconds."""
         query = "SELECT name, seconds FROM sources ORDER BY seconds DESC, id LIMIT ?"
-        return self._db.execute(query, (most,)).fetchall()
+        return list(self.rows(query, most))

@@ -240,6 +240,15 @@ def test_hidden_files_and_linked_folders_are_passed_over(tmp_path: Path) -> None
     assert names(tmp_path) == ["a/p", "link"]
 
 
+def test_broken_link_that_may_have_been_a_folder_is_reported(tmp_path: Path) -> None:
+    """A link to a disk that is not mounted must not hide its papers."""
+    put(tmp_path, {"a.tex": PAPER})
+    for name in ("nlp", "1803.09123v2", "plot.png", "x.data"):
+        (tmp_path / name).symlink_to("nowhere/papers")
+    (tmp_path / "loop").symlink_to("loop")
+    assert skipped(tmp_path) == dict.fromkeys(("1803.09123v2", "loop", "nlp"), "broken link")
+
+
 def test_links_out_of_the_given_folder_are_not_read(tmp_path: Path) -> None:
     """A linked system file never becomes text; each such link is skipped with its cause."""
     put(tmp_path, {"secret.tex": PART, "secret.gz": gz(PAPER), "more/m.tex": PAPER})

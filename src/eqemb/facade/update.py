@@ -79,7 +79,7 @@ class Change:
     replaced: list[str] = field(default_factory=list)
     """Names of articles that were replaced."""
     left_out: dict[str, int] = field(default_factory=dict)
-    """Number of papers that were not chosen, by cause."""
+    """Number of papers that were left out, by cause."""
     kept: list[str] = field(default_factory=list)
     """Names of articles that were not replaced, because the new source could not be read."""
     lacks: dict[str, int] | None = None

@@ -22,6 +22,7 @@ from eqemb.sources.found import (
     OTHER_FORMS,
     OWN_EXPORT,
     TARS_MISSING,
+    UNSAFE,
 )
 from eqemb.storage.marks import HTML_MARK
 
@@ -77,6 +78,7 @@ _SKIP_PHRASES = {
     "unsupported archive": "an archive of an unsupported kind",
     "archive bomb": "an archive that expands to too much data",
     OWN_EXPORT: "a file that eqemb has written",
+    UNSAFE: "an archive whose TeX files lead out of it, or are links",
 }
 
 
@@ -213,14 +215,27 @@ def format_rows(report: dict[str, Any]) -> list[list[Any]]:
     return rows if len(rows) > 1 else []
 
 
-def every_problem(records: Records | LibraryRecords) -> Iterator[dict[str, Any]]:
-    """Yield every skipped source, every problem, and every unknown command of every paper."""
+def every_problem(
+    records: Records | LibraryRecords, left_out: dict[str, Any]
+) -> Iterator[dict[str, Any]]:
+    """Yield every skipped source, every problem, and every unknown command of every paper.
+
+    Of the papers that were left out, those that the report lists come after the skipped sources.
+    """
     for origin, cause, detail in records.skipped_sources():
         yield _problem(cause, origin, "", 0, detail)
+    for origin, cause, detail in left_out.get("papers", ()):
+        yield _problem(f"left out: {cause}", origin, "", 0, detail)
     for row in records.problems():
         yield _problem(*row)
     for name, macro, count in records.unknown_macros():
         yield _problem("unknown command", name, "", 0, f"\\{macro}, {counted(count, 'time')}")
+
+
+def unlisted(left_out: dict[str, Any]) -> int:
+    """Return how many papers were left out that the report does not list."""
+    causes: dict[str, int] = left_out.get("causes", {})
+    return sum(causes.values()) - len(left_out.get("papers", ()))
 
 
 def advise(causes: Iterable[str]) -> list[str]:
@@ -307,17 +322,20 @@ def render_report(report: dict[str, Any], slowest: Iterable[tuple[Any, ...]] = (
             for name, c in report["collections"].items()]),
         _table("Formats", ["format", "#documents", "#equations", "#displays", "#lost", "#skipped"],
             format_rows(report)),
-        _table("Papers that were not chosen", ["cause", "#papers"], [
+        _table("Causes for which papers were left out", ["cause", "#papers"], [
             [cause, n] for cause, n in left["causes"].items()]),
-        _table("The first of them", ["source", "cause", "detail"], left["papers"]),
+        _table("Papers left out", ["source", "cause", "detail"], left["papers"], unlisted(left)),
         _table("Causes of skips", ["cause", "#sources"], [[cause, n] for cause, n in skips]),
         _table("Skipped sources", ["source", "cause", "detail"], [
-            [s["source"], s["cause"], s["detail"]] for s in report["skipped_sources"]]),
+            [s["source"], s["cause"], s["detail"]] for s in report["skipped_sources"]],
+            report["skipped"]["total"] - len(report["skipped_sources"])),
         _table("Partially read papers", ["article", "cause", "where"], [
             [p["article"], p["cause"], _examples([p | {"article": ""}])]
-            for p in report["partial_articles"]]),
+            for p in report["partial_articles"]],
+            report["partial"] - len(report["partial_articles"])),
         _table("Papers that TeX may read differently", ["article", "doubts"], [
-            [d["article"], d["doubts"]] for d in report.get("doubtful_articles", [])]),
+            [d["article"], d["doubts"]] for d in report.get("doubtful_articles", [])],
+            report.get("doubtful", 0) - len(report.get("doubtful_articles", []))),
         _table("Problems", ["cause", "#times", "#papers", "examples"], [
             [p["cause"], p["count"], p["articles"], _examples(p["examples"], p["count"])]
             for p in report["problems"]]),
@@ -354,8 +372,11 @@ def _examples(examples: list[dict[str, Any]], count: int = 0) -> list[str]:
     return shown + ([f"and {more:,} more"] if more > 0 else [])
 
 
-def _table(title: str, heads: list[str], rows: list[list[Any]]) -> str:
-    """Return a table, or "" if it has no rows; "#" marks the head of a numeric column."""
+def _table(title: str, heads: list[str], rows: list[list[Any]], more: int = 0) -> str:
+    """Return a table, or "" if it has no rows; "#" marks the head of a numeric column.
+
+    `more` is the number of rows that are not listed.
+    """
     if not rows:
         return ""
     numeric = [head.startswith("#") for head in heads]
@@ -364,7 +385,8 @@ def _table(title: str, heads: list[str], rows: list[list[Any]]) -> str:
         for text, n in zip(heads, numeric, strict=True)
     )
     lines = ("<tr>" + "".join(map(_cell, row, numeric)) for row in rows)
-    return f"<h2>{_e(title)}</h2>\n<table><tr>{head}\n" + "\n".join(lines) + "\n</table>"
+    rest = f"\n<p>and {more:,} more" if more > 0 else ""
+    return f"<h2>{_e(title)}</h2>\n<table><tr>{head}\n" + "\n".join(lines) + f"\n</table>{rest}"
 
 
 def _cell(value: Any, numeric: bool) -> str:  # noqa: FBT001

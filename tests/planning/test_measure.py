@@ -71,7 +71,7 @@ def test_a_sample_is_the_same_each_time(papers: Path) -> None:
 
 def test_few_papers_are_refused(papers: Path) -> None:
     """Growth cannot be measured on them."""
-    with pytest.raises(UsageError, match=r"1 paper\(s\) in files or folders of their own"):
+    with pytest.raises(UsageError, match=r"1 paper in files or folders of their own"):
         sample_papers([papers / "0.tex"], 100)
 
 

@@ -54,7 +54,7 @@ def change(path: Path, *keys: Any, value: Any) -> None:
     [
         (("format",), "else", "is not a file of measurements: write one with"),
         (("version",), 9, "has version 9 of measurements, this version of eqemb reads 1"),
-        (("sizes",), [], r"damaged \(0 size\(s\), growth needs two"),
+        (("sizes",), [], r"damaged \(0 sizes, growth needs two"),
         (("sizes", 0, "papers"), -1, "papers must be a number of at least 1, not -1"),
         (("sizes", 0, "words"), "many", "words must be a number of at least 1, not 'many'"),
         (("sizes", 1, "cpu_seconds"), {}, "no CPU seconds of read at 1,000 papers"),

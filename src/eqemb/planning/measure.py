@@ -39,6 +39,7 @@ from eqemb.planning.measurements import (
     describe_versions,
     today,
 )
+from eqemb.planning.texts import plural
 from eqemb.planning.usage import child_peak_bytes, cpu_seconds, memory_now, peak_bytes
 from eqemb.sources import Limits, discover
 from eqemb.storage.process_pool import spawned_pool
@@ -101,9 +102,9 @@ def sample_papers(paths: Iterable[str | Path], count: int) -> tuple[list[Path], 
     papers = sorted(files)
     if len(papers) < _FEWEST_PAPERS:
         raise UsageError(
-            f"{', '.join(map(str, given))}: {len(papers)} paper(s) in files or folders of their"
-            f" own, a measurement needs at least {_FEWEST_PAPERS}: give a folder of papers, and"
-            " unpack archives of many"
+            f"{', '.join(map(str, given))}: {plural(len(papers), 'paper')} in files or folders of"
+            f" their own, a measurement needs at least {_FEWEST_PAPERS}: give a folder of papers,"
+            " and unpack archives of many"
         )
     chosen = random.Random(_SAMPLE_SEED).sample(papers, min(count, len(papers)))
     return chosen, Path(os.path.commonpath([path.parent for path in chosen]))

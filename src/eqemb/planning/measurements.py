@@ -16,6 +16,7 @@ measures these two, and the plan says which line is from where. Rows of `merging
 import json
 import os
 import platform
+import re
 import time
 from dataclasses import asdict, dataclass, field, replace
 from importlib import resources
@@ -26,6 +27,7 @@ import numpy as np
 
 from eqemb import __version__
 from eqemb.errors import EqembError, UsageError
+from eqemb.planning.texts import plural
 from eqemb.storage.atomic import write_json
 from eqemb.storage.cache import user_cache
 
@@ -91,6 +93,12 @@ class Measurements:
         """Machine and date, for the lines of a plan."""
         return f"{self.machine}, {self.made}"
 
+    @property
+    def cores(self) -> int:
+        """Cores of the machine; 0 if its description does not say."""
+        found = re.search(r"\b([1-9][0-9]{0,5}) cores?\b", self.machine)
+        return int(found[1]) if found else 0
+
     def save(self, path: Path) -> None:
         """Write the file."""
         write_json(path, {"format": FORMAT, "version": VERSION} | _values(self))
@@ -143,7 +151,7 @@ class Measurements:
     def _checked(cls, found: dict[str, Any]) -> Self:
         sizes = sorted((_size(row) for row in found["sizes"]), key=lambda size: size.papers)
         if len(sizes) < 2 or sizes[0].papers == sizes[-1].papers:
-            raise ValueError(f"{len(sizes)} size(s), growth needs two numbers of papers")
+            raise ValueError(f"{plural(len(sizes), 'size')}, growth needs two numbers of papers")
         return cls(
             str(found["made"]),
             str(found["machine"]),

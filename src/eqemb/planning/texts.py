@@ -18,6 +18,11 @@ def count(value: float) -> str:
     return f"{value:,.0f}"
 
 
+def plural(value: int, one: str, many: str = "") -> str:
+    """A number with its noun: 1 machine, 2,000 machines."""
+    return f"{value:,} {one if value == 1 else many or f'{one}s'}"
+
+
 def gigabytes(value: float) -> str:
     """A number of bytes in GB or TB."""
     if value >= 1e12:

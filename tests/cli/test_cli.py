@@ -313,7 +313,7 @@ def test_no_progress_without_a_terminal(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert not re.findall(r"[\x1b\r]", done.stdout + done.stderr)
     reading, size, following = done.stderr.splitlines()
-    assert re.fullmatch(r"reading: 2 of 2 papers, 2 equations, 0 skipped, \d+\.\d s", reading)
+    assert re.fullmatch(r"reading: 2 of 2 sources, 2 equations, 0 skipped, \d+\.\d s", reading)
     assert " MB of sources in " in size
     assert following.startswith("next: ")
 

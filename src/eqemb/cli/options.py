@@ -108,7 +108,7 @@ SELECTION: Options = {
             Option(
                 "--metadata",
                 metavar="FILE",
-                help="Titles, authors, dates, categories and licences of papers: arXiv's"
+                help="Authors, dates, categories, licences and missing titles of papers: arXiv's"
                 " arxiv-metadata-oai-snapshot.json, or any metadata.jsonl of `eqemb fetch`.",
             ),
         ],

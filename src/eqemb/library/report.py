@@ -249,7 +249,8 @@ def explain_no_articles(report: dict[str, Any], found: str) -> str:
     causes: dict[str, int] = report["skipped"]["causes"]
     if left := report.get("left_out", {}).get("causes", {}):
         counts = ", ".join(f"{count:,} {cause}" for cause, count in left.items())
-        rest = f"; {sum(causes.values()):,} others cannot be read" if causes else ""
+        others = sum(causes.values())
+        rest = f"; {counted(others, 'other source')} cannot be read" if others else ""
         remedy = "Choose other categories, licences or years"
         if "no metadata" in left:
             remedy += ", or give a file that describes these papers (--metadata)"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from eqemb.article import Equation
-from eqemb.errors import UsageError
+from eqemb.errors import UsageError, quoted
 from eqemb.facade.indexed import Asked, IndexedLibrary, check_text
 from eqemb.index.encoder import EncoderIndex
 from eqemb.search.article_glossary import ArticleGlossary, article_glossary
@@ -340,7 +340,7 @@ class Library(IndexedLibrary):
         name = self.query_text(equation)
         found = self.equation(name)
         if found is None:
-            raise UsageError(f"{name!r} is not the name of an equation: give one such as ARTICLE#4")
+            raise UsageError(f"{quoted(name)} is not the name of an equation: write ARTICLE#4")
         return self.symbol_reader.of(found)
 
     def glossary(self, article: str) -> ArticleGlossary:
@@ -480,10 +480,10 @@ class Library(IndexedLibrary):
         """Check filters; for a misspelt article or collection the error suggests similar names."""
         pieces = (has,) if isinstance(has, str) else has
         if not isinstance(pieces, Iterable):
-            raise UsageError(f"has must be LaTeX strings, not {has!r}")
+            raise UsageError(f"has must be LaTeX strings, not {quoted(has)}")
         names = (without,) if isinstance(without, str) else without
         if not isinstance(names, Iterable):
-            raise UsageError(f"without must be names of articles, not {without!r}")
+            raise UsageError(f"without must be names of articles, not {quoted(without)}")
         left = tuple(self.article_name(name) for name in names)
         filters = Filters(collection, article, year, section, tuple(pieces), numbered, left, kind)
         if filters.article is not None:
@@ -496,5 +496,5 @@ class Library(IndexedLibrary):
 def _check_count(k: object) -> int:
     """Return k, checked."""
     if not isinstance(k, int) or isinstance(k, bool) or k < 1:
-        raise UsageError(f"k must be a positive integer, not {k!r}")
+        raise UsageError(f"k must be a positive integer, not {quoted(k)}")
     return k

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from eqemb.arxiv.selection import Selection, Selector
 from eqemb.checks import did_you_mean
 from eqemb.corpus.vocabulary import Rules
-from eqemb.errors import UsageError
+from eqemb.errors import UsageError, quoted
 from eqemb.facade.build import (
     finish_generation,
     ignore_progress,
@@ -364,7 +364,7 @@ def _find_names(library: OpenLibrary, wanted: list[str]) -> list[tuple[int, int,
             within = [other for other in every if name in other]
             others = [] if within else every
             hint = did_you_mean(name, others, "`eqemb show LIBRARY` lists them", first=within)
-            raise UsageError(f"no article {name!r} in {library.folder}: {hint}")
+            raise UsageError(f"no article {quoted(name)} in {library.folder}: {hint}")
         found += named
     articles = sum(status != "skipped" for _, _, status in found)
     if articles == library.report["articles"]:

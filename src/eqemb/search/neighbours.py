@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from eqemb.article import read_tokens
 from eqemb.checks import did_you_mean
-from eqemb.errors import UnknownKeyError, UsageError
+from eqemb.errors import UnknownKeyError, UsageError, quoted
 from eqemb.index.vector_index import normalise
 from eqemb.models.embeddings import Embeddings
 from eqemb.search.describe import Describer
@@ -67,12 +67,14 @@ def nearest_words(model: Embeddings | None, word: str, k: int = 10) -> Neighbour
     """
     if model is None or "alpha_words" not in model.arrays:
         raise UsageError(NO_MODEL)
+    if not word.strip():
+        raise UsageError("the word is empty: give a word of the papers")
     view = model.view("words")
     row = view.key_to_index.get(word.lower())
     if row is None:
         rare = "rare and short words have none, try another"
         hint = did_you_mean(word.lower(), view.index_to_key, rare, cutoff=0.75)
-        raise UnknownKeyError(f"the model has no vector for {word!r}: {hint}")
+        raise UnknownKeyError(f"the model has no vector for {quoted(word)}: {hint}")
     vectors = _word_directions.get(model)
     if vectors is None:
         vectors = _word_directions[model] = _directions(model)
@@ -154,7 +156,7 @@ class VectorQuery:
             return np.stack([vector, vector])
         if not isinstance(member, str):
             raise UsageError(
-                f"{member!r} is not a word, equation or unit: give a string, or three symbols"
+                f"{quoted(member)} is not a word, equation or unit: give a string, or three symbols"
             )
         text = member.strip()
         if text.startswith("$") or self._search.find_named(text) is not None:

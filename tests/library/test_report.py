@@ -16,6 +16,7 @@ from eqemb.library.database import Records
 from eqemb.library.report import (
     NOT_DOCUMENTS,
     advise,
+    cause_counts,
     counted,
     displays_read,
     every_problem,
@@ -315,6 +316,13 @@ def test_list_of_least_complete_papers_is_limited(tmp_path: Path) -> None:
     """To two hundred, as documented."""
     found = report(tmp_path, *(lost(f"a{n:03}", 10, 1) for n in range(201)))
     assert [w["article"] for w in found["coverage"]["worst"]] == [f"a{n:03}" for n in range(200)]
+
+
+def test_causes_are_counted_in_one_line() -> None:
+    """The tars of a manifest that are missing are one entry, whatever their number."""
+    causes = {"no document": 1_200, "tars missing": 1, "pdf only": 1}
+    assert cause_counts(causes) == "1,200 no document, tars missing, 1 pdf only"
+    assert cause_counts(causes, 2) == "1,200 no document, tars missing, ..."
 
 
 def test_unaccounted_display_lowers_coverage(tmp_path: Path) -> None:

@@ -7,8 +7,9 @@ same numbers as a self-contained HTML page.
 import heapq
 import html
 import math
+import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from eqemb.library.database import LibraryRecords, Records
@@ -159,6 +160,14 @@ def counted(number: int, what: str) -> str:
     return f"{number:,} {what}" + "s" * (number != 1)
 
 
+def cause_counts(causes: Mapping[str, int], most: int = sys.maxsize) -> str:
+    """Format the first causes: "2 pdf only, tars missing", which is one entry for all tars."""
+    shown = [
+        cause if cause == TARS_MISSING else f"{count:,} {cause}" for cause, count in causes.items()
+    ]
+    return ", ".join(shown[:most]) + (", ..." if len(shown) > most else "")
+
+
 def place(file: str, line: int) -> str:
     """Format a file and line the way editors accept them."""
     return f"{file}:{line}" if line else file
@@ -248,7 +257,7 @@ def explain_no_articles(report: dict[str, Any], found: str) -> str:
     """Explain why no article could be read, and what to do; `found` describes the files."""
     causes: dict[str, int] = report["skipped"]["causes"]
     if left := report.get("left_out", {}).get("causes", {}):
-        counts = ", ".join(f"{count:,} {cause}" for cause, count in left.items())
+        counts = cause_counts(left)
         others = sum(causes.values())
         rest = f"; {counted(others, 'other source')} cannot be read" if others else ""
         remedy = "Choose other categories, licences or years"
@@ -263,7 +272,7 @@ def explain_no_articles(report: dict[str, Any], found: str) -> str:
         is_what = f"it is {_SKIP_PHRASES[cause]}" if cause in _SKIP_PHRASES else ""
         first = f"Found 1 file, but {is_what or f'could not read it: {cause}'}"
     else:
-        counts = ", ".join(f"{count:,} {cause}" for cause, count in causes.items())
+        counts = cause_counts(causes)
         first = f"Found {sum(causes.values()):,} files, but could not read any: {counts}"
     names = [source["source"] for source in report["skipped_sources"][:EXAMPLES]]
     more = ", ..." if len(names) < sum(causes.values()) else ""

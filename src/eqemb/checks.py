@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from eqemb.errors import UsageError
+from eqemb.errors import UsageError, quoted
 
 _YEARS = re.compile(r"(\d{4})?(?:(-)(\d{4})?)?")
 
@@ -27,7 +27,7 @@ def check_integer(
     limits = f"of at least {low:,}" if high is None else f"from {low:,} to {high:,}"
     expected = f"an integer {limits}" + (" or 'auto'" if auto else "")
     if isinstance(value, bool) or not isinstance(value, int):
-        raise UsageError(f"{name} must be {expected}, not {value!r}{_integral(name, value)}")
+        raise UsageError(f"{name} must be {expected}, not {quoted(value)}{_integral(name, value)}")
     if value < low or (high is not None and value > high):
         raise UsageError(f"{name} must be {expected}, not {value:,}")
 
@@ -67,7 +67,7 @@ def check_number(
         or not math.isfinite(value)
         or (above and value == low)
     ):
-        raise UsageError(f"{name} must be a number {limits}, not {value!r}")
+        raise UsageError(f"{name} must be a number {limits}, not {quoted(value)}")
 
 
 def check_choice(name: str, value: Any, choices: Sequence[str], more: str = "") -> None:
@@ -76,20 +76,20 @@ def check_choice(name: str, value: Any, choices: Sequence[str], more: str = "") 
         named = [repr(choice) for choice in choices if choice] + ([more] if more else [])
         listed = " or ".join([", ".join(named[:-1]), named[-1]] if len(named) > 1 else named)
         empty = ", or left out" if "" in choices else ""
-        raise UsageError(f"{name} must be {listed}{empty}, not {value!r}")
+        raise UsageError(f"{name} must be {listed}{empty}, not {quoted(value)}")
 
 
 def check_flag(name: str, value: Any) -> None:
     """Refuse anything but True or False."""
     if not isinstance(value, bool):
-        raise UsageError(f"{name} must be True or False, not {value!r}")
+        raise UsageError(f"{name} must be True or False, not {quoted(value)}")
 
 
 def year_range(text: str | int | None) -> range:
     """Return the years of a filter: 2015, 2015-2018, 2015- or -2018."""
     found = _YEARS.fullmatch(str(text or "").strip())
     if found is None or not (found[1] or found[3]):
-        raise UsageError(f"invalid year {text!r}: write 2015, 2015-2018, 2015- or -2018")
+        raise UsageError(f"invalid year {quoted(text)}: write 2015, 2015-2018, 2015- or -2018")
     first = int(found[1] or 1)  # a paper without a date has year 0
     last = int(found[3]) if found[3] else (9999 if found[2] else first)
     if last < first:

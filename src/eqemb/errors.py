@@ -25,6 +25,21 @@ _REMEDIES = {
 }
 
 
+_MOST_QUOTED = 80  # characters
+
+
+def quoted(value: object) -> str:
+    """Return a value as a message shows it: in quotes, as it was typed, in one line, not long."""
+    text = value[: _MOST_QUOTED + 1] if isinstance(value, str) else repr(value)
+    if len(text) > _MOST_QUOTED:
+        text = f"{text[: _MOST_QUOTED - 1]}…"
+    text = "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+    if not isinstance(value, str):
+        return text
+    mark = '"' if "'" in text and '"' not in text else "'"
+    return f"{mark}{text}{mark}"
+
+
 def describe_os_error(error: OSError) -> str:
     """Return a message: the path, what the system refused, and what to do."""
     message = error.strerror or str(error)

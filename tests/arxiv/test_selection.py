@@ -127,6 +127,20 @@ def test_years_need_no_metadata(papers: Path, tmp_path: Path) -> None:
     assert (names, left) == (["hep-th/9901001"], {"no metadata": 1, "other year": 4})
 
 
+def test_a_pdf_without_metadata_is_left_out_as_other_papers_are(tmp_path: Path) -> None:
+    """And is no skipped source; without a filter, it is one."""
+    papers = put(tmp_path / "papers", {"a/a.tex": TEX, "b/2301.00002.pdf": PDF, "b/c.pdf": PDF})
+    beside = lines({"id": "2301.00001", "categories": ["cs.LG"], "file": "a.tex"})
+    put(papers, {"a/metadata.jsonl": beside})
+    wanted = Selection(categories=("cs.LG",))
+    with Library.read([papers], tmp_path / "lib", jobs=1, selection=wanted) as made:
+        assert made.report["left_out"]["causes"] == {"no metadata": 2}
+        assert made.report["skipped"]["total"] == 0
+    assert update_library(tmp_path / "lib", jobs=1).is_empty
+    with Library.read([papers], tmp_path / "all", jobs=1) as made:
+        assert made.report["skipped"]["causes"] == {"pdf only": 2}
+
+
 def test_unarxive_records_and_downloads_describe_themselves(tmp_path: Path) -> None:
     """Their own metadata is used where no file is given."""
     own = {"body_text": [], "ref_entries": {}, "abstract": {"text": "Words."}}
@@ -155,9 +169,10 @@ def test_metadata_beside_a_tar_is_that_of_its_members(tmp_path: Path) -> None:
 
 
 def test_nothing_chosen_is_one_sentence(papers: Path, tmp_path: Path) -> None:
-    """It names the causes and the remedy."""
+    """It names the causes and the remedy; a damaged archive may have held chosen papers."""
+    put(papers, {"more.zip": b"PK\3\4" + bytes(99)})
     with pytest.raises(
-        EqembError, match=r"left out \(5 no metadata\); 1 others cannot.*--metadata"
+        EqembError, match=r"left out \(6 no metadata\); 1 other source cannot.*--metadata"
     ) as error:
         chosen(papers, tmp_path / "lib", categories=("cs.LG",))
     assert "No library was made" in str(error.value)

@@ -207,6 +207,16 @@ def test_formats_are_checked(run: Run, library: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("command", ["search", "similar", "describe", "notation"])
+def test_queries_that_mean_nothing(run: Run, library: Path, command: str) -> None:
+    r"""One text for an empty query; `\[` is shown as it was typed, a long query shortened."""
+    assert "the query is empty: give " in run(command, library, " ").err
+    long = run(command, library, "?" * 2_000 + r" \[")
+    assert len(long.err) < 250
+    if command != "search":
+        assert r"'\['" in run(command, library, r"\[").err
+
+
 def test_an_article_is_left_out(run: Run, library: Path) -> None:
     """And only one kind of match is listed."""
     found = run("search", library, "cosine", "--without", "documents").out

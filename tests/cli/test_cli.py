@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from eqemb.arxiv import selection
 from eqemb.cli import demo
 from eqemb.facade import build
 from eqemb.facade.library import Library
@@ -32,6 +33,7 @@ from synthetic import (
 
 BODY = r"Some words. \begin{equation}\label{eq:a} x = 1 \end{equation} By \eqref{eq:a} it is so."
 ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
+LATER = ["1601.00001", "1601.00002", "1601.00003"]
 EQUATION_KEYS = [
     *("id", "number", "label", "latex", "expanded", "file", "line", "numbered", "section"),
     *("context", "references"),
@@ -210,6 +212,22 @@ def test_info_lists_every_problem(run: Run, library: Path) -> None:
     assert {"cause", "article", "file", "line", "detail"} == set(found[0])
 
 
+def test_info_lists_papers_that_were_left_out(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first ones by name; how many others there are is said."""
+    papers(tmp_path / "papers", **dict.fromkeys(("1501.00001", *LATER), BODY))
+    monkeypatch.setattr(selection, "MOST_LEFT_OUT", 2)
+    run("read", tmp_path / "papers", "-o", tmp_path / "lib", "--year", "2015")
+    done = run("info", tmp_path / "lib", "--problems")
+    assert done.out.splitlines() == [
+        f"left out: other year\t{one}.tex\t\t2016" for one in LATER[:2]
+    ]
+    assert "1 more paper was left out and cannot be listed" in done.err
+    found = json.loads(run("info", tmp_path / "lib", "--problems", "--json").out)
+    assert (len(found["problems"]), found["left_out_unlisted"]) == (2, 1)
+
+
 def test_stdout_and_stderr_keep_their_order(tmp_path: Path) -> None:
     """Also with both in one pipe."""
     papers(tmp_path / "papers", a=BODY)
@@ -295,7 +313,7 @@ def test_no_progress_without_a_terminal(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert not re.findall(r"[\x1b\r]", done.stdout + done.stderr)
     reading, size, following = done.stderr.splitlines()
-    assert re.fullmatch(r"reading: 2 of 2 papers, 2 equations, 0 skipped, \d+\.\d s", reading)
+    assert re.fullmatch(r"reading: 2 of 2 sources, 2 equations, 0 skipped, \d+\.\d s", reading)
     assert " MB of sources in " in size
     assert following.startswith("next: ")
 

@@ -64,7 +64,7 @@ def test_lists_what_is_installed(run: Run) -> None:
 
 
 def test_names_the_extra_that_needs_a_package(installed: dict[str, Stated]) -> None:
-    """Extras of eqemb count, extras of other packages do not."""
+    """Every extra of eqemb counts; extras of other packages do only if they are asked for."""
     installed["eqemb"] = Stated(["One_Two>=1", "three ; extra == 'gpu'", "absent"], License="MIT")
     installed["one-two"] = Stated(["four; extra == 'tests'"], License_Expression="ISC")
     installed["three"] = Stated([], Classifier="License :: OSI Approved :: MIT License")
@@ -74,6 +74,30 @@ def test_names_the_extra_that_needs_a_package(installed: dict[str, Stated]) -> N
         ("one-two", "1.0", "ISC", ("eqemb",)),
         ("three", "1.0", "MIT License", ("eqemb[gpu]",)),
     ]
+
+
+def test_follows_the_extras_that_requirements_name(installed: dict[str, Stated]) -> None:
+    """At any depth, also for a package that was found before without them."""
+    installed["eqemb"] = Stated(["one", "one[Big_Part, other]>=2; extra == 'gpu'"], License="MIT")
+    installed["one"] = Stated(
+        [
+            "two",
+            "three[deep]; extra == 'other'",
+            'four; python_version > "3.10" and extra == "big-part"',
+            "five; extra == 'tests'",
+        ]
+    )
+    installed["three"] = Stated(["six; extra == 'deep'", "one[tests]; extra == 'never'"])
+    installed |= {name: Stated([]) for name in ("two", "four", "five", "six")}
+    needed_by = {package.name: package.needed_by for package in licenses.used_packages()}
+    assert needed_by == {
+        "eqemb": (),
+        "one": ("eqemb", "eqemb[gpu]"),
+        "two": ("one",),
+        "three": ("one[other]",),
+        "four": ("one[big-part]",),
+        "six": ("three[deep]",),
+    }
 
 
 def test_says_which_packages_state_no_licence(installed: dict[str, Stated], run: Run) -> None:

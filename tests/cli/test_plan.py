@@ -23,9 +23,28 @@ def test_a_plan_as_json(run: Run, tmp_path: Path) -> None:
     measurements().save(path)
     done = run("plan", "--papers", 1000, "--cores", 4, "--measurements", path, "--json")
     found = json.loads(done.out)
-    assert found["assumptions"]["cores"] == {"value": 4, "from": "you"}
+    assert found["assumptions"]["cores"] == {"value": 4, "from": "given"}
+    assert found["assumptions"]["machines"] == {"value": 1, "from": "assumed"}
+    assert found["assumptions"]["words_per_paper"] == {"value": 1000, "from": "measured"}
     assert found["measurements"]["machine"] == "a machine, 2 cores"
     assert found["measurements"]["shipped"] is False
+
+
+def test_cores_are_those_of_the_machine_that_was_measured(run: Run, tmp_path: Path) -> None:
+    """Unless they are given; the figures of the package are of another machine."""
+    path = tmp_path / "m.json"
+    measurements().save(path)
+    done = run("plan", "--papers", 1000, "--measurements", path)
+    assert "Measured: 2 cores a machine (change with --cores)" in done.out
+    assert "1 machine of 2 cores:" in done.out
+    done = run("plan", "--papers", 1000)
+    assert "Assumed: 1 machine, 16 cores a machine, 1,000 Mbit/s" in done.out
+
+
+@pytest.mark.parametrize("papers", ["2,500,000", "2_500_000", " 2500000"])
+def test_large_numbers_as_people_write_them(run: Run, papers: str) -> None:
+    """With commas, as the plan prints them."""
+    assert run("plan", "--papers", papers).out.startswith("Plan for 2,500,000 papers\n")
 
 
 @pytest.mark.parametrize(
@@ -34,6 +53,9 @@ def test_a_plan_as_json(run: Run, tmp_path: Path) -> None:
         ((), "say how many papers: --papers 2500000"),
         (("--papers", 0), "invalid value for '--papers'"),
         (("--papers", "many"), "invalid value for '--papers'"),
+        (("--papers", "1e6"), "write a whole number, such as 1000000 or 1,000,000, not 1e6"),
+        (("--papers", "2,50"), "write a whole number, such as 1000000 or 1,000,000, not 2,50"),
+        (("--papers", "9" * 5000), "invalid value for '--papers'"),
         (("--papers", 5, "--cores", 0), "invalid value for '--cores'"),
         (("--papers", 5, "--equations-per-paper", -1), "equations_per_paper must be"),
         (("--papers", 5, "--bandwidth", 0), "bandwidth must be"),

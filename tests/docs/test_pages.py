@@ -31,6 +31,7 @@ from eqemb.arxiv import client
 from eqemb.cli.app import app
 from eqemb.facade import build, model
 from eqemb.library.database import RECORDS_FORMAT, SCHEMA
+from eqemb.sources import CAUSES
 from fake_arxiv import Clock, Entry, serving
 from few_articles import DEMO
 from snapshots import record, snapshot
@@ -370,6 +371,12 @@ def sentences() -> str:
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
                 found.append(node.value)
     return "\n".join(found)
+
+
+def test_every_cause_of_a_skip_is_explained() -> None:
+    """In the table of the page on reports."""
+    rows = re.findall(r"^\| (`.*?`) \|", PAGES["docs/howto/report.md"], re.MULTILINE)
+    assert set(CAUSES) <= set(re.findall("`(.*?)`", " ".join(rows)))
 
 
 def test_quoted_messages_exist() -> None:

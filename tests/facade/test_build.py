@@ -1,6 +1,7 @@
 """Libraries are built in stages, changed by generations, and can be rebuilt byte for byte."""
 
 import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 import eqemb as package
 from eqemb.errors import EqembError, UsageError
-from eqemb.facade import model
+from eqemb.facade import build, model
 from eqemb.facade.library import Library
 from eqemb.facade.reproduce import rebuild
 from eqemb.facade.update import Change, add_papers, remove_articles
@@ -126,6 +127,21 @@ def test_model_is_that_of_train(learned: Path, tmp_path: Path) -> None:
         assert task.run().sha256 == library.model.sha256
 
 
+def test_progress_ends_with_the_score_of_the_model(tmp_path: Path) -> None:
+    """The last iteration is not the best one, whose vectors are kept."""
+    states: list[str] = []
+    topical(tmp_path / "papers", 12)
+
+    def watch(stage: str, state: str) -> None:
+        if stage == model.LEARNING:
+            states.append(state)
+
+    build.build_library([tmp_path / "papers"], tmp_path / "lib", model=SMALL, watch=watch)
+    with Library.open(tmp_path / "lib") as library:
+        score = library.report["model"]["validation"]
+    assert re.fullmatch(f"[0-9]+ iterations, best validation {score:.3f}", states[-1])
+
+
 def test_gpu_does_not_change_the_library(
     learned: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -159,7 +175,8 @@ def test_tiny_collection_is_built_without_a_model(
     folder = papers(tmp_path / "papers", a=BODY, b=BODY)
     with Library.build([folder], tmp_path / "lib") as library:
         assert library.model is None
-        assert "too few to learn from" in library.report["model"]["why"]
+        why = library.report["model"]["why"]
+        assert re.match("[0-9]+ words, without stop words, rare .* are too few to learn from", why)
         assert len(library.search("words")) > 0
 
 

@@ -16,6 +16,7 @@ from eqemb.library.database import Records
 from eqemb.library.report import (
     NOT_DOCUMENTS,
     advise,
+    cause_counts,
     counted,
     displays_read,
     every_problem,
@@ -270,7 +271,7 @@ def test_papers_that_tex_may_read_differently_are_named(tmp_path: Path) -> None:
 
 
 def test_every_problem_is_listed_once(tmp_path: Path) -> None:
-    """Skipped sources, problems and unknown commands; the page says how to list them."""
+    """Skipped sources, papers left out, problems and unknown commands; the page says how."""
     problems = [Problem("missing figure", "a.tex", line) for line in range(1, 301)]
     macros = {"foo": 1, "bar": 1_000}
     records = [
@@ -279,13 +280,27 @@ def test_every_problem_is_listed_once(tmp_path: Path) -> None:
     ]
     found = report(tmp_path, *records)
     with closing(Records(tmp_path / "r.sqlite")) as file:
-        first, *rest, bar, foo = every_problem(file)
-    assert first == {"cause": "pdf only", "article": "x/b.pdf", "file": "", "line": 0, "detail": ""}
+        left_out = {"causes": {"other year": 9}, "papers": [["y/c.gz", "other year", "1999"]]}
+        first, second, *rest, bar, foo = every_problem(file, left_out)
+    nowhere = {"file": "", "line": 0}
+    assert first == {"cause": "pdf only", "article": "x/b.pdf", "detail": ""} | nowhere
+    assert (
+        second == {"cause": "left out: other year", "article": "y/c.gz", "detail": "1999"} | nowhere
+    )
     assert [(one["article"], one["line"]) for one in rest] == [("a", n) for n in range(1, 301)]
     unknown = {"cause": "unknown command", "article": "a", "file": "", "line": 0}
     assert bar == unknown | {"detail": "\\bar, 1,000 times"}
     assert foo == unknown | {"detail": "\\foo, 1 time"}
     assert "eqemb info LIBRARY --problems" in render_report(found)
+
+
+def test_page_says_how_many_more_there_are(tmp_path: Path) -> None:
+    """Below each list that stops at a limit, and nowhere else."""
+    records = [skipped(f"b{n}", f"b{n}.pdf", "", "pdf only", "") for n in range(203)]
+    left_out = {"causes": {"other year": 1_300}, "papers": [["c.gz", "other year", "1999"]]}
+    page = render_report(report(tmp_path, *records) | {"left_out": left_out})
+    assert re.findall(r"</table>\n<p>and (.*) more", page) == ["1,299", "3"]
+    assert "<h2>Papers left out</h2>" in page
 
 
 def test_least_complete_papers_come_first(tmp_path: Path) -> None:
@@ -301,6 +316,13 @@ def test_list_of_least_complete_papers_is_limited(tmp_path: Path) -> None:
     """To two hundred, as documented."""
     found = report(tmp_path, *(lost(f"a{n:03}", 10, 1) for n in range(201)))
     assert [w["article"] for w in found["coverage"]["worst"]] == [f"a{n:03}" for n in range(200)]
+
+
+def test_causes_are_counted_in_one_line() -> None:
+    """The tars of a manifest that are missing are one entry, whatever their number."""
+    causes = {"no document": 1_200, "tars missing": 1, "pdf only": 1}
+    assert cause_counts(causes) == "1,200 no document, tars missing, 1 pdf only"
+    assert cause_counts(causes, 2) == "1,200 no document, tars missing, ..."
 
 
 def test_unaccounted_display_lowers_coverage(tmp_path: Path) -> None:

@@ -168,10 +168,10 @@ def test_least_complete_articles_follow_their_rules(segments: list[list[Record]]
 def test_hidden_documents_are_not_summarised(records: list[Record], removed: set[int]) -> None:
     """Views hide removed documents; the rest are summarised and listed as without them."""
     with written([r for n, r in enumerate(records) if n not in removed]) as file:
-        expected = summarise(file), list(every_problem(file))
+        expected = summarise(file), list(every_problem(file, {}))
     with written(records) as file:
         hide(file, removed)
-        assert (summarise(file), list(every_problem(file))) == expected
+        assert (summarise(file), list(every_problem(file, {}))) == expected
 
 
 def test_library_without_segments_has_a_report() -> None:

@@ -24,7 +24,7 @@ from plan_measurements_by_hand import measurements, size
 
 MILLION = 1_000_000
 #: How sources begin or what they name.
-KNOWN_SOURCES = "measured|your figure|formula|a process|Heaps|without mapped"
+KNOWN_SOURCES = "measured|given: |assumed: |formula|a process|Heaps|without mapped"
 
 
 def planned(papers: int = MILLION, made: Measurements | None = None, **given: float) -> LibraryPlan:
@@ -165,10 +165,10 @@ def test_what_the_user_gives_replaces_what_was_measured() -> None:
     """And the plan says whose figure it is."""
     plan = planned(equations_per_paper=40.0)
     assert plan.totals["equations"].value == 40 * MILLION
-    assert plan.totals["equations"].sources == ("your figure: 40 equations a paper",)
+    assert plan.totals["equations"].sources == ("given: 40 equations a paper",)
     assert plan.totals["words"].sources[0].startswith("measured: 1,000 words a paper in 2,000")
     assumed = to_json(plan)["assumptions"]
-    assert assumed["equations_per_paper"] == {"value": 40.0, "from": "you"}
+    assert assumed["equations_per_paper"] == {"value": 40.0, "from": "given"}
     assert assumed["words_per_paper"] == {"value": 1000.0, "from": "measured"}
     more = stage(plan, "index").value("cpu_seconds") - stage(planned(), "index").value(
         "cpu_seconds"

@@ -11,8 +11,11 @@ from plan_measurements_by_hand import measurements
 
 def test_a_plan_reads_from_assumptions_to_purchases() -> None:
     """One table, the sources, what bounds, what to buy."""
-    text = plan_text(make_plan(Assumptions(1_000_000, machines=2), measurements()))
-    parts = ["Plan for 1,000,000 papers", "Your figures: 1,000,000 papers, 16 cores a machine, 2",
+    defaults = frozenset({"cores", "bandwidth"})
+    given = Assumptions(1_000_000, machines=2, defaults=defaults)
+    text = plan_text(make_plan(given, measurements()))
+    parts = ["Plan for 1,000,000 papers", "\nGiven: 2 machines\n",
+             "\nAssumed: 16 cores a machine, 1,000 Mbit/s (change with --cores, --bandwidth)\n",
              "extrapolates by a factor of 500", "stage  ", "Where the figures are from",
              "What bounds it", "What to buy", "  1 machine of 16 cores: ",
              "  2 machines of 16 cores: ", "  20 machines of 16 cores: ",

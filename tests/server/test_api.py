@@ -1,5 +1,6 @@
 """The API: answers, pagination, filters, errors and ETags."""
 
+import html
 import json
 import re
 import shutil
@@ -224,6 +225,27 @@ def test_errors_have_a_status_and_a_message(client: TestClient, url: str, status
     assert len(answer.json()["error"]) > 5
     assert "/" not in answer.json()["error"]
     assert "eqemb" not in answer.json()["error"]
+
+
+def test_a_parameter_that_does_not_exist_is_refused(client: TestClient) -> None:
+    """With those that do; a page ignores it, and a token is for the middleware."""
+    answer = client.get("/v1/search?q=cosine&colection=ir")
+    assert answer.status_code == 400
+    names = "q, by, page, size, collection, article, year, section, has, numbered, without, kind"
+    assert answer.json() == {"error": f"unknown parameter 'colection'; the parameters are: {names}"}
+    for url in ("/v1/stats?x=1", "/v1/equations/angles%231?x=1", "/v1/map/hits?q=x&page=1"):
+        assert client.get(url).status_code == 400
+    assert "the parameters are: none" in client.get("/v1/stats?x").json()["error"]
+    assert client.get("/v1/stats?token=x").status_code == 200
+    assert client.get("/?q=cosine&x=1").status_code == 200
+
+
+def test_downloads_of_a_page_of_results_can_be_fetched(client: TestClient) -> None:
+    """The parameters of the page that the API does not have are not in the links."""
+    page = client.get("/?q=cosine&by=words&numbered=true&page=1&x=1").text
+    links = [html.unescape(link) for link in re.findall(r'href="?(/v1/export[^" >]+)', page)]
+    assert len(links) == 4
+    assert {client.get(link).status_code for link in links} == {200}
 
 
 def test_no_answer_contains_a_path_of_the_server(client: TestClient, folder: Path) -> None:

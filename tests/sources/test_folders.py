@@ -240,6 +240,15 @@ def test_hidden_files_and_linked_folders_are_passed_over(tmp_path: Path) -> None
     assert names(tmp_path) == ["a/p", "link"]
 
 
+def test_broken_link_that_may_have_been_a_folder_is_reported(tmp_path: Path) -> None:
+    """A link to a disk that is not mounted must not hide its papers."""
+    put(tmp_path, {"a.tex": PAPER})
+    for name in ("nlp", "1803.09123v2", "plot.png", "x.data"):
+        (tmp_path / name).symlink_to("nowhere/papers")
+    (tmp_path / "loop").symlink_to("loop")
+    assert skipped(tmp_path) == dict.fromkeys(("1803.09123v2", "loop", "nlp"), "broken link")
+
+
 def test_links_out_of_the_given_folder_are_not_read(tmp_path: Path) -> None:
     """A linked system file never becomes text; each such link is skipped with its cause."""
     put(tmp_path, {"secret.tex": PART, "secret.gz": gz(PAPER), "more/m.tex": PAPER})
@@ -307,3 +316,31 @@ def test_unreadable_folder_is_counted(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(os, "scandir", refuse)
     assert names(tmp_path) == ["b/q"]
     assert skipped(tmp_path) == {"a": "unreadable"}
+
+
+def test_binary_file_beside_papers_belongs_to_those_that_include_it(tmp_path: Path) -> None:
+    """The others are whole without it; one that no paper includes is reported for itself."""
+    put(
+        tmp_path,
+        {
+            "a.tex": PAPER,
+            "b.tex": PAPER + b"\\input{deep}",
+            "c.tex": PAPER,
+            "part.tex": PART + b"\\input{deep}",
+            "bin.tex": b"\0\1\2" * 99,
+            "deep.sty": b"\0\1\2" * 99,
+            "deep.tex": b"\0\1\2" * 99,
+            "c.bbl": b"\0\1\2" * 99,
+        },
+    )
+    found = {one.name: one for one in discover([tmp_path])}
+    assert [one.origin for one in found.values() if one.cause] == ["bin.tex", "deep.tex"]
+    lost = {name: problems(load(found[name])) for name in "abc"}
+    assert lost == {"a": [], "b": [("not text", "deep.tex")], "c": [("not text", "c.bbl")]}
+    assert all("part.tex" in load(found[name]).files for name in "abc")
+
+
+def test_binary_file_in_the_folder_of_one_paper_is_its_part(tmp_path: Path) -> None:
+    """Whether or not a name that a macro hides leads to it."""
+    put(tmp_path / "p", {"main.tex": PAPER, "my.sty": b"\0\1\2" * 99})
+    assert problems(load(only(tmp_path / "p"))) == [("not text", "my.sty")]

@@ -54,6 +54,18 @@ def test_archive_without_tex_is_refused() -> None:
     assert refused(zipped({"a.png": b"\x89PNG"})) == "no document"
 
 
+@pytest.mark.parametrize("pack", [zipped, tar])
+def test_members_that_are_refused_are_named(pack: Callable[..., bytes]) -> None:
+    """An archive whose TeX may not be opened says which files these are, and why."""
+    paths = ["../../evil.tex", "/abs/evil.tex", "a.tex/../../b.tex", "../c.sty", "../plot.png"]
+    with pytest.raises(SourceError) as error:
+        opened(pack(dict.fromkeys(paths, PAPER)))
+    assert error.value.cause == "unsafe member"
+    why = "(its path leaves the archive)"
+    shown = ", ".join(f"{path} {why}" for path in paths[:3])
+    assert error.value.detail == f"not opened: {shown} and 1 more"
+
+
 def test_binary_content_under_a_tex_name_is_noted() -> None:
     """A `.tex` file that is not text is left out and reported."""
     source = opened(gz(tar({"a.tex": PAPER, "b.tex": bytes(range(32)) * 10})))

@@ -157,7 +157,7 @@ def test_a_tar_of_another_checksum_is_read_with_a_doubt(tmp_path: Path) -> None:
     folder = bulk(tmp_path, md5sum="ab" * 16)
     assert names(folder) == ["2301.00001", "2301.00002"]
     assert "the manifest says abab" in details(folder)["checksum differs"]
-    assert "its 3 papers were read, but may be damaged" in details(folder)["checksum differs"]
+    assert "its papers (3 found) may be damaged" in details(folder)["checksum differs"]
 
 
 def test_the_number_of_papers_is_checked(tmp_path: Path) -> None:
@@ -185,10 +185,13 @@ def test_missing_tars_are_counted_once(tmp_path: Path) -> None:
         (b"", "not valid XML (no element found: line 1, column 0)"),
         (b"<arXivSRC><file>", "not valid XML"),
         (b"<html/>", "it lists no tar"),
-        (manifest_of(entry_of(TAR, MONTH, md5sum="xyz")), "1 entries lack a name, a size or"),
-        (manifest_of(entry_of(TAR, MONTH, size="many")), "1 entries lack a name, a size or"),
-        (manifest_of(entry_of("", MONTH, filename="")), "1 entries lack a name, a size or"),
-        (manifest_of(entry_of(TAR, MONTH, size="9" * 5_000)), "1 entries lack a name, a size or"),
+        (manifest_of(entry_of(TAR, MONTH, md5sum="xyz")), "1 entry has no name, size or"),
+        (manifest_of(entry_of(TAR, MONTH, size="many")), "1 entry has no name, size or"),
+        (manifest_of(entry_of("", MONTH, filename="")), "1 entry has no name, size or"),
+        (
+            manifest_of(entry_of(TAR, MONTH, size="9" * 5_000)),
+            "1 entry has no name, size or",
+        ),
         (b"\x00\xff" * 50, "not valid XML"),
         (b"<?xml version='1.0' encoding='none-such'?><arXivSRC/>", "not valid XML"),
         (b"<?xml version='1.0' encoding='gbk'?><arXivSRC/>", "not valid XML"),

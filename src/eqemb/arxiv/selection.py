@@ -14,8 +14,9 @@ from eqemb.arxiv.listing import category_filter, has_category
 from eqemb.arxiv.lookup import PaperLookup
 from eqemb.arxiv.papers import LICENCES, PaperMetadata, short_licence, unarxive_metadata
 from eqemb.checks import year_range
-from eqemb.errors import UsageError
+from eqemb.errors import UsageError, quoted
 from eqemb.sources import Found
+from eqemb.sources.found import OTHER_FORMS
 from eqemb.sources.looks import UNCHANGED
 from eqemb.sources.names import arxiv_id, arxiv_year
 
@@ -24,6 +25,8 @@ NO_METADATA, OTHER_CATEGORY = "no metadata", "other category"
 OTHER_LICENCE, OTHER_YEAR = "other licence", "other year"
 #: Papers that were left out and are listed.
 MOST_LEFT_OUT = 200
+#: Causes of skips that are those of a single paper.
+_OF_ONE_PAPER = frozenset((*OTHER_FORMS, "withdrawn"))
 _VERSION = re.compile(r"-\d\.\d\Z")
 
 
@@ -70,7 +73,7 @@ def _checked_licence(name: str) -> str:
     short = name.lower().replace("_", "-").removeprefix("cc-by ")
     if _VERSION.sub("", short) not in LICENCES:
         raise UsageError(
-            f"{name!r} is no licence of arXiv: use {', '.join(LICENCES)}, or its address"
+            f"{quoted(name)} is no licence of arXiv: use {', '.join(LICENCES)}, or its address"
         )
     return short
 
@@ -104,8 +107,8 @@ class Selector:
         if found.kind == UNCHANGED:
             return True
         paper = self._paper(found)
-        if found.cause and paper is None:
-            return True  # it is reported as it is
+        if paper is None and found.cause and found.cause not in _OF_ONE_PAPER:
+            return True  # it is reported as it is, since it may have held chosen papers
         cause, detail = self._judge(paper)
         if cause and self._is_counted(found):
             self.causes[cause] += 1

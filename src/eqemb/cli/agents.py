@@ -5,7 +5,7 @@ from typing import Annotated
 from eqemb.cli.app import app
 from eqemb.cli.console import print_message
 from eqemb.cli.options import LibraryPath, Option
-from eqemb.errors import UsageError
+from eqemb.errors import UsageError, quoted
 
 _PACKAGES = ("mcp", "mcp_types", "fastapi", "uvicorn", "starlette", "h11", "pydantic", "anyio")
 
@@ -64,5 +64,5 @@ def _address(text: str) -> tuple[str, int]:
     """Return host and port of HOST:PORT, [HOST]:PORT or PORT."""
     host, _, port = text.rpartition(":")
     if not (port.isascii() and port.isdigit() and int(port) <= 65_535):
-        raise UsageError(f"--http must be HOST:PORT, such as 127.0.0.1:8001, not {text!r}")
+        raise UsageError(f"--http must be HOST:PORT, such as 127.0.0.1:8001, not {quoted(text)}")
     return host.strip("[]") or "127.0.0.1", int(port)

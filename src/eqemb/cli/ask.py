@@ -28,7 +28,7 @@ from eqemb.cli.options import (
     RankBy,
     with_options,
 )
-from eqemb.errors import EqembError, UsageError
+from eqemb.errors import EqembError, UsageError, quoted
 
 _NAMED_WORDS = 10  # unknown words that are named one by one
 _EQUATION_HELP = "A formula, or a name: ARTICLE#4, ARTICLE(2.3), ARTICLE:label."
@@ -348,7 +348,7 @@ def _style(given: str | None, *, as_json: bool) -> str:
     """The format of an answer; --json is --format json."""
     known = ("text", "json", *_FILE_FORMATS)
     if given is not None and given not in known:
-        raise UsageError(f"no format {given!r}: choose one of {', '.join(known)}")
+        raise UsageError(f"no format {quoted(given)}: choose one of {', '.join(known)}")
     if as_json and given not in (None, "json"):
         raise UsageError(f"--json and --format {given} contradict each other: give one of them")
     return "json" if as_json else given or "text"

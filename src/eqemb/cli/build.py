@@ -40,6 +40,7 @@ Strict = Annotated[
     ),
 ]
 _LISTED_CAUSES = 6  # in the summary
+_NAMED_CAUSES = 4  # in one line of it
 _MOST_EXAMPLES = 5  # equations, for an example
 
 
@@ -228,7 +229,7 @@ def _check_coverage(coverage: dict[str, Any], strict: float | None) -> None:
 
 def _print_summary(report: dict[str, Any], output: Path, seconds: float) -> None:
     """Print the counts of a reading as a table."""
-    from eqemb.library.report import advise, counted, displays_read
+    from eqemb.library.report import advise, cause_counts, counted, displays_read
 
     equations, coverage = report["equations"], report["coverage"]
     unknown, empty = equations.get("numbering_unknown"), coverage["displays_unaccounted"]
@@ -248,8 +249,16 @@ def _print_summary(report: dict[str, Any], output: Path, seconds: float) -> None
         not_read += f"; {counted(dropped, 'source')} or parts exceed a limit"
     rows = [
         ("papers read", f"{report['articles']:,}", doubts),
-        ("skipped", f"{report['skipped']['total']:,}", _causes(report["skipped"]["causes"])),
-        *([("left out", f"{sum(left.values()):,}", _causes(left))] if left else []),
+        (
+            "skipped",
+            f"{report['skipped']['total']:,}",
+            cause_counts(report["skipped"]["causes"], _NAMED_CAUSES),
+        ),
+        *(
+            [("left out", f"{sum(left.values()):,}", cause_counts(left, _NAMED_CAUSES))]
+            if left
+            else []
+        ),
         ("numbered equations", f"{equations['numbered']:,}", ""),
         ("unnumbered displays", f"{equations['unnumbered']:,}", ""),
         *([("numbering unknown", f"{unknown:,}", "the source does not say")] if unknown else []),
@@ -304,8 +313,3 @@ def model_row(model: dict[str, Any]) -> tuple[str, str, str]:
     where = " on the base library" if "why" in model else ""
     note = f"{model['units']:,} equation units, validation score{where} {shown}"
     return "words in the model", f"{model['words']:,}", note
-
-
-def _causes(causes: dict[str, int]) -> str:
-    shown = ", ".join(f"{count} {cause}" for cause, count in list(causes.items())[:4])
-    return shown + (", ..." if len(causes) > 4 else "")

@@ -9,8 +9,8 @@ from eqemb.cli.console import print_json, print_message
 from eqemb.cli.options import Json
 
 _NOT_STATED = "unknown"
-#: The name at the start of a requirement such as "torch>=2.5; extra == 'gpu'".
-_REQUIRED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*+")
+#: Name and extras at the start of a requirement such as "ray[client]>=2.60; extra == 'ray'".
+_REQUIRED = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*+)\s*+(?:\[([^]]*+)\])?")
 _EXTRA = re.compile(r"""\bextra *+== *+["']([^"']++)["']""")
 _TROVE = "License :: "
 _MAX_LICENCE_NAME = 80  # characters of a licence's name; what is longer is the text of the licence
@@ -43,38 +43,56 @@ def licenses(as_json: Json = False) -> None:
 
 
 def used_packages() -> list[Package]:
-    """Return eqemb and the packages it uses, directly or not, as far as they are installed."""
+    """Return eqemb and the packages it uses, directly or not, as far as they are installed.
+
+    Extras that a requirement names, as in `ray[client]`, count as used.
+    """
     found: dict[str, Distribution] = {}
     needed_by: dict[str, set[str]] = {}
-    waiting = ["eqemb"]
+    waiting = [("eqemb", "")]
+    seen = set(waiting)
     while waiting:
-        name = waiting.pop()
+        name, chosen = waiting.pop()
         try:
-            package = distribution(name)
+            package = found.get(name) or distribution(name)
         except PackageNotFoundError:
             continue  # of an extra that is not installed, or for another system
         found[name] = package
-        for required, extra in _requirements(package):
-            if extra and name != "eqemb":
-                continue  # extras of other packages: eqemb lists what it needs of them itself
-            user = f"{name}[{extra}]" if extra else name
-            needed_by.setdefault(required, set()).add(user)
-            if required not in found:
-                waiting.append(required)
+        for required in _requirements(package):
+            for extra in required.of_extras:
+                if extra != chosen and name != "eqemb":
+                    continue  # an extra that nobody asked for; all those of eqemb are listed
+                user = f"{name}[{extra}]" if extra else name
+                needed_by.setdefault(required.name, set()).add(user)
+            if name == "eqemb" or chosen in required.of_extras:
+                asked = {(required.name, extra) for extra in ("", *required.extras)} - seen
+                seen |= asked
+                waiting += sorted(asked)
     return [
         Package(name, package.version, _license(package), tuple(sorted(needed_by.get(name, ()))))
         for name, package in sorted(found.items())
     ]
 
 
-def _requirements(package: Distribution) -> list[tuple[str, str]]:
-    """Return the normalised name of each requirement, and the extra it belongs to or ""."""
-    pairs = []
+class _Requirement(NamedTuple):
+    """A package that another one requires; names are normalised."""
+
+    name: str
+    extras: tuple[str, ...]
+    """The extras of this package that are required."""
+    of_extras: tuple[str, ...]
+    """The extras that the requirement belongs to; ("",) if it holds without any."""
+
+
+def _requirements(package: Distribution) -> list[_Requirement]:
+    """Return what a package requires, by itself and with each of its extras."""
+    found = []
     for text in package.requires or ():
-        if name := _REQUIRED.match(text):
-            extra = _EXTRA.search(text)
-            pairs.append((_normal(name[0]), extra[1] if extra else ""))
-    return pairs
+        if match := _REQUIRED.match(text):
+            extras = tuple(_normal(extra.strip()) for extra in (match[2] or "").split(","))
+            of_extras = tuple(map(_normal, _EXTRA.findall(text))) or ("",)
+            found.append(_Requirement(_normal(match[1]), tuple(filter(None, extras)), of_extras))
+    return found
 
 
 def _normal(name: str) -> str:

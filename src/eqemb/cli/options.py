@@ -6,6 +6,7 @@ receives their values as keyword arguments.
 
 import functools
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from inspect import Parameter
 from pathlib import Path
@@ -21,6 +22,7 @@ Option = typer.Option
 Options = Mapping[str, tuple[Any, Any]]
 #: The value of --collection that means every collection.
 ALL_COLLECTIONS = "all"
+_MOST_DIGITS = 100
 
 
 def with_options(options: Options) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -54,6 +56,16 @@ def path_argument(text: str) -> Path:
     if not text:
         raise typer.BadParameter("the path is empty: give a file or a folder")
     return Path(text)
+
+
+def whole_number(text: str) -> int:
+    """A positive whole number, also as people write large ones: 2,500,000 or 2_500_000."""
+    if not re.fullmatch(r"[0-9]+|[0-9]{1,3}(,[0-9]{3})+|[0-9]+(_[0-9]+)+", text.strip()):
+        raise typer.BadParameter(f"write a whole number, such as 1000000 or 1,000,000, not {text}")
+    digits = text.strip().replace(",", "").replace("_", "")
+    if len(digits) > _MOST_DIGITS or not int(digits):
+        raise typer.BadParameter(f"it must be at least 1 and have at most {_MOST_DIGITS} digits")
+    return int(digits)
 
 
 def library_to_write(text: str) -> Path:
@@ -96,7 +108,7 @@ SELECTION: Options = {
             Option(
                 "--metadata",
                 metavar="FILE",
-                help="Titles, authors, dates, categories and licences of papers: arXiv's"
+                help="Authors, dates, categories, licences and missing titles of papers: arXiv's"
                 " arxiv-metadata-oai-snapshot.json, or any metadata.jsonl of `eqemb fetch`.",
             ),
         ],

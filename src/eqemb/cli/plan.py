@@ -1,38 +1,62 @@
 """Command that says what a large library needs: plan."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from eqemb.cli.app import app
 from eqemb.cli.console import print_json, print_message
-from eqemb.cli.options import Jobs, Json, Option, path_argument
+from eqemb.cli.options import Jobs, Json, Option, path_argument, whole_number
 from eqemb.errors import UsageError
 
 if TYPE_CHECKING:
     from eqemb.planning.measurements import Measurements
 
 
+_Papers = Annotated[
+    int | None,
+    Option(
+        "--papers",
+        parser=whole_number,
+        metavar="N",
+        help="Papers of the library, such as 2,500,000.",
+    ),
+]
+_Equations = Annotated[
+    float | None, Option("--equations-per-paper", metavar="N", help="Default: as measured.")
+]
+_Words = Annotated[
+    float | None, Option("--words-per-paper", metavar="N", help="Default: as measured.")
+]
+_Size = Annotated[
+    float | None,
+    Option("--bytes-per-paper", metavar="N", help="Of its source; default: as measured."),
+]
+_Cores = Annotated[
+    int | None,
+    Option(
+        "--cores",
+        min=1,
+        help="Cores of a machine; default: those of the machine that you measured, or 16.",
+    ),
+]
+_Machines = Annotated[
+    int | None, Option("--machines", min=1, help="Number of machines; default: 1.")
+]
+_Bandwidth = Annotated[
+    float | None,
+    Option("--bandwidth", metavar="MBIT", help="Of the download, in Mbit/s; default: 1000."),
+]
+
+
 @app.command()
 def plan(
-    papers: Annotated[
-        int | None, Option("--papers", min=1, metavar="N", help="Papers of the library.")
-    ] = None,
-    equations: Annotated[
-        float | None,
-        Option("--equations-per-paper", metavar="N", help="Default: as measured."),
-    ] = None,
-    words: Annotated[
-        float | None, Option("--words-per-paper", metavar="N", help="Default: as measured.")
-    ] = None,
-    size: Annotated[
-        float | None,
-        Option("--bytes-per-paper", metavar="N", help="Of its source; default: as measured."),
-    ] = None,
-    cores: Annotated[int, Option("--cores", min=1, help="Cores of a machine.")] = 16,
-    machines: Annotated[int, Option("--machines", min=1, help="Number of machines.")] = 1,
-    bandwidth: Annotated[
-        float, Option("--bandwidth", metavar="MBIT", help="Of the download, in Mbit/s.")
-    ] = 1000.0,
+    papers: _Papers = None,
+    equations: _Equations = None,
+    words: _Words = None,
+    size: _Size = None,
+    cores: _Cores = None,
+    machines: _Machines = None,
+    bandwidth: _Bandwidth = None,
     measure: Annotated[
         list[Path] | None,
         Option(
@@ -80,7 +104,10 @@ def plan(
         raise UsageError("say how many papers: --papers 2500000")
     given = None
     if papers is not None:  # wrong figures are refused before anything is measured
-        given = Assumptions(papers, equations, words, size, cores, machines, bandwidth)
+        values = {"cores": cores, "machines": machines, "bandwidth": bandwidth}
+        defaults = frozenset(name for name, value in values.items() if value is None)
+        chosen: dict[str, Any] = {n: value for n, value in values.items() if value is not None}
+        given = Assumptions(papers, equations, words, size, defaults=defaults, **chosen)
     if measure:
         found = _measure(measure, sample, jobs, output, train=train)
     else:

@@ -25,7 +25,9 @@ def info(
     library: LibraryPath,
     problems: Annotated[
         bool,
-        Option("--problems", help="List everything that was skipped or could not be read."),
+        Option(
+            "--problems", help="List everything that was skipped, left out or could not be read."
+        ),
     ] = False,
     as_json: Json = False,
 ) -> None:
@@ -90,12 +92,14 @@ def info(
 def _print_problems(library: Path, *, as_json: bool) -> None:
     """Print cause, article or source, place and detail, separated by tabs, in reading order."""
     from eqemb.facade.library import Library
-    from eqemb.library.report import every_problem, place
+    from eqemb.library.report import counted, every_problem, place, unlisted
 
     with Library.open(library) as opened:
-        found = every_problem(opened.records)
+        left_out = opened.report.get("left_out", {})
+        found = every_problem(opened.records, left_out)
+        more = unlisted(left_out)
         if as_json:
-            print_json({"problems": list(found)})
+            print_json({"problems": list(found), "left_out_unlisted": more})
             return
         count = 0
         for count, one in enumerate(found, 1):  # noqa: B007 - used below
@@ -104,6 +108,11 @@ def _print_problems(library: Path, *, as_json: bool) -> None:
             print(" ".join(without_controls(line).split("\n")).rstrip())
         if not count:
             print_message("no problems: nothing was skipped, and everything was read")
+    if more:
+        print_message(
+            f"{counted(more, 'more paper')} {'was' if more == 1 else 'were'} left out and"
+            " cannot be listed: a library keeps the names of the first ones only"
+        )
 
 
 def _models(library: Any) -> dict[str, dict[str, Any]]:

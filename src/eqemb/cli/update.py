@@ -57,7 +57,7 @@ def add(
 ) -> None:
     """Add papers to a library without retraining its model."""
     from eqemb.facade.update import add_papers
-    from eqemb.library.report import counted
+    from eqemb.library.report import cause_counts, counted
 
     with StageProgress() as progress:
         change = add_papers(
@@ -85,8 +85,9 @@ def add(
         if names:
             print_message(f"{len(names):,} {what}: {first_names(names, _NAMED_ARTICLES)}")
     if change.left_out:
-        causes = ", ".join(f"{count:,} {cause}" for cause, count in change.left_out.items())
-        print_message(f"{sum(change.left_out.values()):,} left out: {causes}")
+        print_message(
+            f"{sum(change.left_out.values()):,} left out: {cause_counts(change.left_out)}"
+        )
     if change.root:
         print_message(f"the root of {library} is now {change.root}, since the old one is gone")
     if change.finished:
@@ -173,7 +174,7 @@ def _watch(library: Path, poll: float | None, given: Any, *, as_json: bool) -> N
 
 def _print_update(done: "Update", library: Path, *, dry_run: bool = False) -> None:
     """Print a line for each kind of change."""
-    from eqemb.library.report import counted
+    from eqemb.library.report import cause_counts, counted
 
     would, readable = ("would be ", ", if it can be read") if dry_run else ("", "")
     for names, thing, what in (
@@ -192,8 +193,8 @@ def _print_update(done: "Update", library: Path, *, dry_run: bool = False) -> No
     if done.forgotten:
         print(f"{counted(done.forgotten, 'skipped source')} gone")
     if done.left_out:
-        causes = ", ".join(f"{count:,} {cause}" for cause, count in done.left_out.items())
-        print(f"{counted(sum(done.left_out.values()), 'new paper')} left out: {causes}")
+        papers = counted(sum(done.left_out.values()), "new paper")
+        print(f"{papers} left out: {cause_counts(done.left_out)}")
     if done.is_empty:
         print(f"{library} is up to date: {counted(done.unchanged, 'source')} unchanged")
     if done.compared:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqemb.article import Article, Equation
-from eqemb.errors import DamageError, UnknownKeyError, UsageError
+from eqemb.errors import DamageError, UnknownKeyError, UsageError, quoted
 from eqemb.facade.damage import names_damage
 from eqemb.facade.verify import Verification, verify
 from eqemb.formula import Layout, layout
@@ -81,7 +81,7 @@ class IndexedLibrary(OpenLibrary):
         except UsageError as error:
             raise UnknownKeyError(str(error)) from None
         if found is None:
-            raise UnknownKeyError(f"{name!r} is not the name of an equation: write ARTICLE#4")
+            raise UnknownKeyError(f"{quoted(name)} is not the name of an equation: write ARTICLE#4")
         return found
 
     def __repr__(self) -> str:
@@ -194,7 +194,9 @@ class IndexedLibrary(OpenLibrary):
         self.check_name(text)
         found = self._equation_vector(self.engine.read_equation(text).layout)
         if not found.any():
-            raise UnknownKeyError(f"no vector for {text!r}: the model knows none of its symbols")
+            raise UnknownKeyError(
+                f"no vector for {quoted(text)}: the model knows none of its symbols"
+            )
         return found
 
     @names_damage
@@ -313,7 +315,7 @@ def undelimited(latex: str) -> str:
 def check_text(text: object) -> None:
     """Refuse a query that is not text."""
     if not isinstance(text, str):
-        raise UsageError(f"a query must be a string, not {text!r}")
+        raise UsageError(f"a query must be a string, not {quoted(text)}")
 
 
 def _canonical_form(records: LibraryRecords, name: str) -> str | None:

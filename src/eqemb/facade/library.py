@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from eqemb.article import Equation
-from eqemb.errors import UsageError
+from eqemb.errors import UsageError, quoted
 from eqemb.facade.damage import names_damage
 from eqemb.facade.filters import check_count, make_filters
 from eqemb.facade.indexed import Asked, IndexedLibrary, check_text
@@ -352,7 +352,7 @@ class Library(IndexedLibrary):
         name = self.query_text(equation)
         found = self.equation(name)
         if found is None:
-            raise UsageError(f"{name!r} is not the name of an equation: give one such as ARTICLE#4")
+            raise UsageError(f"{quoted(name)} is not the name of an equation: write ARTICLE#4")
         return self.symbol_reader.of(found)
 
     @names_damage

@@ -10,7 +10,7 @@ import numpy as np
 
 from eqemb.corpus.corpus import Corpus
 from eqemb.corpus.split import Split, SplitSettings
-from eqemb.errors import UsageError
+from eqemb.errors import UsageError, quoted
 from eqemb.library.database import ALL
 from eqemb.library.generations import OpenLibrary, read_state
 from eqemb.models import likelihood, workspace
@@ -72,8 +72,13 @@ class ModelPlan:
         watch(LEARNING, "counting words")
         with OpenLibrary(work, generation) as unfinished:
             corpus = workspace.corpus(unfinished)
-            if len(corpus.tokens) < LEAST_WORDS or not corpus.units:
-                why = f"{len(corpus.tokens):,} words are too few to learn from ({LEAST_WORDS:,})"
+            if len(corpus.tokens) < LEAST_WORDS:
+                why = (
+                    f"{len(corpus.tokens):,} words, without stop words, rare words and"
+                    f" near-duplicates, are too few to learn from ({LEAST_WORDS:,})"
+                )
+            elif not corpus.units:
+                why = "no equation has a unit to learn from"
             else:
                 held = workspace.split(unfinished, ALL, corpus)
                 made = self._fit(corpus, held, work, threads, watch)
@@ -101,7 +106,11 @@ class ModelPlan:
         model.fit(
             corpus, held, threads=threads, callback=report, checkpoint=checkpoint, resume=True
         )
-        return model.embeddings_
+        made = model.embeddings_
+        if (score := made.config["validation"]) is not None:
+            count = len(made.history)
+            watch(LEARNING, f"{count:,} iterations, best validation {score:.3f}")
+        return made
 
     def _summary(self, made: Embeddings | None, corpus: Corpus, why: str) -> dict[str, Any]:
         """Return the model's entry in the report."""
@@ -122,13 +131,13 @@ def _checked_settings(model: object) -> dict[str, Any]:
         return {}
     if not isinstance(model, Mapping):
         raise UsageError(
-            f"model must be True, False or a dictionary of settings of EqEmbH, not {model!r}"
+            f"model must be True, False or a dictionary of settings of EqEmbH, not {quoted(model)}"
         )
     known = {entry.name for entry in fields(EqEmbH)}
     for name in model:
         if name not in known:
             raise UsageError(
-                f"model must have only settings of EqEmbH, not {name!r}: see"
+                f"model must have only settings of EqEmbH, not {quoted(name)}: see"
                 " help(eqemb.models.EqEmbH)"
             )
     return dict(model)

@@ -88,7 +88,7 @@ class Update:
     forgotten: int = 0
     """Number of sources that were no articles and are gone."""
     left_out: dict[str, int] = field(default_factory=dict)
-    """Number of papers that are new and were not chosen, by cause."""
+    """Number of papers that are new and were left out, by cause."""
     root: str = ""
     """The new root of the library, if it has changed."""
     lacks: dict[str, int] | None = None
@@ -239,7 +239,7 @@ def _apply(
 
 
 def _left_out(selectors: list[Selector]) -> dict[str, Any]:
-    """Return which new papers were not chosen, once the sources were looked at."""
+    """Return which new papers were left out, once the sources were looked at."""
     causes = sum((one.causes for one in selectors), Counter[str]())
     papers = [paper for one in selectors for paper in one.papers]
     return {"causes": dict(sorted(causes.items())), "papers": papers}

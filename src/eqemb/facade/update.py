@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from eqemb.arxiv.selection import Selection, Selector
 from eqemb.checks import did_you_mean
 from eqemb.corpus.vocabulary import Rules
-from eqemb.errors import UsageError
+from eqemb.errors import UsageError, quoted
 from eqemb.facade.build import (
     finish_generation,
     ignore_progress,
@@ -79,7 +79,7 @@ class Change:
     replaced: list[str] = field(default_factory=list)
     """Names of articles that were replaced."""
     left_out: dict[str, int] = field(default_factory=dict)
-    """Number of papers that were not chosen, by cause."""
+    """Number of papers that were left out, by cause."""
     kept: list[str] = field(default_factory=list)
     """Names of articles that were not replaced, because the new source could not be read."""
     lacks: dict[str, int] | None = None
@@ -364,7 +364,7 @@ def _find_names(library: OpenLibrary, wanted: list[str]) -> list[tuple[int, int,
             within = [other for other in every if name in other]
             others = [] if within else every
             hint = did_you_mean(name, others, "`eqemb show LIBRARY` lists them", first=within)
-            raise UsageError(f"no article {name!r} in {library.folder}: {hint}")
+            raise UsageError(f"no article {quoted(name)} in {library.folder}: {hint}")
         found += named
     articles = sum(status != "skipped" for _, _, status in found)
     if articles == library.report["articles"]:

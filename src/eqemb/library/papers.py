@@ -19,7 +19,7 @@ from eqemb.errors import UsageError
 from eqemb.storage.atomic import new_file, to_json, write_atomically
 from eqemb.storage.line_index import LineIndex
 
-#: The file of a generation that counts papers that were not chosen.
+#: The file of a generation that counts papers that were left out.
 LEFT_OUT = "left_out.json"
 _LINES_NAME, _PLACES_NAME = "papers.jsonl", "papers.safetensors"
 _OLD_NAME = "papers.json"  # written before: one object with all papers

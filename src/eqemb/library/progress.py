@@ -26,11 +26,12 @@ class Progress:
 
     @property
     def text(self) -> str:
-        """How far the reading is: "27 of 30 papers, 412 equations, 1 skipped, 5 s left"."""
+        """How far the reading is: "27 of 30 sources, 412 equations, 1 skipped, 5 s left"."""
         more = "" if self.is_complete else "+"
         left = f", {format_duration(self.seconds_left)} left" if self.seconds_left else ""
+        sources = "source" if self.found == 1 else "sources"
         counts = f"{self.equations:,} equations, {self.skipped:,} skipped"
-        return f"{self.done:,} of {self.found:,}{more} papers, {counts}{left}"
+        return f"{self.done:,} of {self.found:,}{more} {sources}, {counts}{left}"
 
 
 class ProgressMeter:

@@ -7,8 +7,9 @@ same numbers as a self-contained HTML page.
 import heapq
 import html
 import math
+import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from eqemb.library.database import LibraryRecords, Records
@@ -22,6 +23,7 @@ from eqemb.sources.found import (
     OTHER_FORMS,
     OWN_EXPORT,
     TARS_MISSING,
+    UNSAFE,
 )
 from eqemb.storage.marks import HTML_MARK
 
@@ -77,6 +79,7 @@ _SKIP_PHRASES = {
     "unsupported archive": "an archive of an unsupported kind",
     "archive bomb": "an archive that expands to too much data",
     OWN_EXPORT: "a file that eqemb has written",
+    UNSAFE: "an archive whose TeX files lead out of it, or are links",
 }
 
 
@@ -152,9 +155,17 @@ def percent(share: float) -> str:
     return f"{math.floor(round(share * 10_000, 4)) / 100:.2f} %"
 
 
-def counted(number: int, what: str) -> str:
-    """Format a count with its noun: "1 paper", "2,000 papers"."""
-    return f"{number:,} {what}" + "s" * (number != 1)
+def counted(number: int, what: str, several: str = "") -> str:
+    """Format a count with its noun: "1 paper", "2,000 papers", "2 indexes"."""
+    return f"{number:,} {what if number == 1 else several or what + 's'}"
+
+
+def cause_counts(causes: Mapping[str, int], most: int = sys.maxsize) -> str:
+    """Format the first causes: "2 pdf only, tars missing", which is one entry for all tars."""
+    shown = [
+        cause if cause == TARS_MISSING else f"{count:,} {cause}" for cause, count in causes.items()
+    ]
+    return ", ".join(shown[:most]) + (", ..." if len(shown) > most else "")
 
 
 def place(file: str, line: int) -> str:
@@ -213,14 +224,27 @@ def format_rows(report: dict[str, Any]) -> list[list[Any]]:
     return rows if len(rows) > 1 else []
 
 
-def every_problem(records: Records | LibraryRecords) -> Iterator[dict[str, Any]]:
-    """Yield every skipped source, every problem, and every unknown command of every paper."""
+def every_problem(
+    records: Records | LibraryRecords, left_out: dict[str, Any]
+) -> Iterator[dict[str, Any]]:
+    """Yield every skipped source, every problem, and every unknown command of every paper.
+
+    Of the papers that were left out, those that the report lists come after the skipped sources.
+    """
     for origin, cause, detail in records.skipped_sources():
         yield _problem(cause, origin, "", 0, detail)
+    for origin, cause, detail in left_out.get("papers", ()):
+        yield _problem(f"left out: {cause}", origin, "", 0, detail)
     for row in records.problems():
         yield _problem(*row)
     for name, macro, count in records.unknown_macros():
         yield _problem("unknown command", name, "", 0, f"\\{macro}, {counted(count, 'time')}")
+
+
+def unlisted(left_out: dict[str, Any]) -> int:
+    """Return how many papers were left out that the report does not list."""
+    causes: dict[str, int] = left_out.get("causes", {})
+    return sum(causes.values()) - len(left_out.get("papers", ()))
 
 
 def advise(causes: Iterable[str]) -> list[str]:
@@ -233,8 +257,9 @@ def explain_no_articles(report: dict[str, Any], found: str) -> str:
     """Explain why no article could be read, and what to do; `found` describes the files."""
     causes: dict[str, int] = report["skipped"]["causes"]
     if left := report.get("left_out", {}).get("causes", {}):
-        counts = ", ".join(f"{count:,} {cause}" for cause, count in left.items())
-        rest = f"; {sum(causes.values()):,} others cannot be read" if causes else ""
+        counts = cause_counts(left)
+        others = sum(causes.values())
+        rest = f"; {counted(others, 'other source')} cannot be read" if others else ""
         remedy = "Choose other categories, licences or years"
         if "no metadata" in left:
             remedy += ", or give a file that describes these papers (--metadata)"
@@ -247,7 +272,7 @@ def explain_no_articles(report: dict[str, Any], found: str) -> str:
         is_what = f"it is {_SKIP_PHRASES[cause]}" if cause in _SKIP_PHRASES else ""
         first = f"Found 1 file, but {is_what or f'could not read it: {cause}'}"
     else:
-        counts = ", ".join(f"{count:,} {cause}" for cause, count in causes.items())
+        counts = cause_counts(causes)
         first = f"Found {sum(causes.values()):,} files, but could not read any: {counts}"
     names = [source["source"] for source in report["skipped_sources"][:EXAMPLES]]
     more = ", ..." if len(names) < sum(causes.values()) else ""
@@ -307,17 +332,20 @@ def render_report(report: dict[str, Any], slowest: Iterable[tuple[Any, ...]] = (
             for name, c in report["collections"].items()]),
         _table("Formats", ["format", "#documents", "#equations", "#displays", "#lost", "#skipped"],
             format_rows(report)),
-        _table("Papers that were not chosen", ["cause", "#papers"], [
+        _table("Causes for which papers were left out", ["cause", "#papers"], [
             [cause, n] for cause, n in left["causes"].items()]),
-        _table("The first of them", ["source", "cause", "detail"], left["papers"]),
+        _table("Papers left out", ["source", "cause", "detail"], left["papers"], unlisted(left)),
         _table("Causes of skips", ["cause", "#sources"], [[cause, n] for cause, n in skips]),
         _table("Skipped sources", ["source", "cause", "detail"], [
-            [s["source"], s["cause"], s["detail"]] for s in report["skipped_sources"]]),
+            [s["source"], s["cause"], s["detail"]] for s in report["skipped_sources"]],
+            report["skipped"]["total"] - len(report["skipped_sources"])),
         _table("Partially read papers", ["article", "cause", "where"], [
             [p["article"], p["cause"], _examples([p | {"article": ""}])]
-            for p in report["partial_articles"]]),
+            for p in report["partial_articles"]],
+            report["partial"] - len(report["partial_articles"])),
         _table("Papers that TeX may read differently", ["article", "doubts"], [
-            [d["article"], d["doubts"]] for d in report.get("doubtful_articles", [])]),
+            [d["article"], d["doubts"]] for d in report.get("doubtful_articles", [])],
+            report.get("doubtful", 0) - len(report.get("doubtful_articles", []))),
         _table("Problems", ["cause", "#times", "#papers", "examples"], [
             [p["cause"], p["count"], p["articles"], _examples(p["examples"], p["count"])]
             for p in report["problems"]]),
@@ -354,8 +382,11 @@ def _examples(examples: list[dict[str, Any]], count: int = 0) -> list[str]:
     return shown + ([f"and {more:,} more"] if more > 0 else [])
 
 
-def _table(title: str, heads: list[str], rows: list[list[Any]]) -> str:
-    """Return a table, or "" if it has no rows; "#" marks the head of a numeric column."""
+def _table(title: str, heads: list[str], rows: list[list[Any]], more: int = 0) -> str:
+    """Return a table, or "" if it has no rows; "#" marks the head of a numeric column.
+
+    `more` is the number of rows that are not listed.
+    """
     if not rows:
         return ""
     numeric = [head.startswith("#") for head in heads]
@@ -364,7 +395,8 @@ def _table(title: str, heads: list[str], rows: list[list[Any]]) -> str:
         for text, n in zip(heads, numeric, strict=True)
     )
     lines = ("<tr>" + "".join(map(_cell, row, numeric)) for row in rows)
-    return f"<h2>{_e(title)}</h2>\n<table><tr>{head}\n" + "\n".join(lines) + "\n</table>"
+    rest = f"\n<p>and {more:,} more" if more > 0 else ""
+    return f"<h2>{_e(title)}</h2>\n<table><tr>{head}\n" + "\n".join(lines) + f"\n</table>{rest}"
 
 
 def _cell(value: Any, numeric: bool) -> str:  # noqa: FBT001

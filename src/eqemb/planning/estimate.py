@@ -23,6 +23,10 @@ from eqemb.planning.growth_laws import PowerLaw, StraightLine, interpolate
 from eqemb.planning.measurements import Measurements, Row, Size
 from eqemb.planning.plan import (
     ALL_CORES,
+    ASSUMED,
+    DEFAULTED,
+    GIVEN,
+    MEASURED,
     NETWORK,
     ONE_CORE,
     ONE_MACHINE,
@@ -55,20 +59,24 @@ _HOUR = 3600
 
 
 def make_plan(given: Assumptions, measured: Measurements) -> LibraryPlan:
-    """Compute the plan; stages that were not measured use the figures of the package."""
+    """Compute the plan; stages that were not measured use the figures of the package.
+
+    Unless cores are given, a machine has as many as that of the user's own measurements.
+    """
     largest = measured.largest
     names = ("equations", "words", "bytes")
     defaults = (largest.equations, largest.words, largest.source_bytes)
     filled: dict[str, Any] = {}
-    from_user = {"papers", "cores", "machines", "bandwidth"}
+    origins = {"papers": GIVEN}
     for name, value in zip(names, defaults, strict=True):
         key = f"{name}_per_paper"
         own = getattr(given, key)
         filled[key] = value / largest.papers if own is None else own
-        if own is not None:
-            from_user.add(key)
-    complete = replace(given, **filled)
-    return _Planner(complete, frozenset(from_user), measured).plan()
+        origins[key] = MEASURED if own is None else GIVEN
+    origins |= {name: ASSUMED if name in given.defaults else GIVEN for name in DEFAULTED}
+    if "cores" in given.defaults and not measured.is_shipped and measured.cores:
+        filled["cores"], origins["cores"] = measured.cores, MEASURED
+    return _Planner(replace(given, **filled), origins, measured).plan()
 
 
 class _Planner(FigureSources):
@@ -86,7 +94,7 @@ class _Planner(FigureSources):
             self._approximate(),
             self._serve(),
         )
-        return LibraryPlan(self._given, self._from_user, self._measured, self._totals, stages)
+        return LibraryPlan(self._given, self._origins, self._measured, self._totals, stages)
 
     # ------------------------------------------------------------ stages
 
@@ -97,8 +105,9 @@ class _Planner(FigureSources):
         figures = {
             "network_seconds": figure(
                 seconds,
-                f"your figure: {number(self._given.bandwidth)} Mbit/s, for bulk archives; one by"
-                f" one, arXiv asks for {MIN_DELAY:g} s a request: {span(polite / _HOUR)}",
+                f"{self._origins['bandwidth']}: {number(self._given.bandwidth)} Mbit/s, for bulk"
+                f" archives; one by one, arXiv asks for {MIN_DELAY:g} s a request:"
+                f" {span(polite / _HOUR)}",
             ),
             "disk_bytes": figure(size, *self._totals["source_bytes"].sources),
         }
@@ -258,7 +267,7 @@ class _Planner(FigureSources):
         size = PowerLaw.fit(each, [row["bytes"] / row["indexes"] for row in rows], exponent=1.0)
         largest, where = rows[-1], self._from(found)
         at = f"measured {largest['cpu_seconds']:.3g} CPU s for {count(largest['rows'])} rows in"
-        at += f" {largest['indexes']:.0f} index(es) ({largest['source']})"
+        at += f" {counted(round(largest['indexes']), 'index', 'indexes')} ({largest['source']})"
         seconds, disk = [], []
         for name, wanted in indexed.items():
             more = max(1.0, list_count(int(wanted)) / list_count(int(law.largest)))

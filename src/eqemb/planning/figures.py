@@ -1,9 +1,10 @@
 """Figures with their sources: laws through what was measured, and how far they reach beyond it."""
 
 from eqemb.errors import EqembError
+from eqemb.library.report import counted
 from eqemb.planning.growth_laws import PowerLaw, StraightLine
 from eqemb.planning.measurements import Measurements, Row, Size
-from eqemb.planning.plan import Assumptions, Figure
+from eqemb.planning.plan import GIVEN, Assumptions, Figure
 from eqemb.planning.texts import count, gigabytes, number
 
 #: Why a figure is taken to be linear.
@@ -16,10 +17,8 @@ _REACH = 1_000
 class FigureSources:
     """Computes figures for a library from the measurements that have them."""
 
-    def __init__(
-        self, given: Assumptions, from_user: frozenset[str], measured: Measurements
-    ) -> None:
-        self._given, self._from_user, self._measured = given, from_user, measured
+    def __init__(self, given: Assumptions, origins: dict[str, str], measured: Measurements) -> None:
+        self._given, self._origins, self._measured = given, origins, measured
         self._shipped = measured if measured.is_shipped else Measurements.shipped()
         papers = given.papers
         heaps = self._law("words", "vocabulary")
@@ -58,8 +57,8 @@ class FigureSources:
         return PowerLaw.fit([getattr(size, driver) for size in sizes], values, exponent)
 
     def _per_paper(self, name: str, count_name: str) -> str:
-        if f"{name}_per_paper" in self._from_user:
-            return f"your figure: {getattr(self._given, f'{name}_per_paper'):,.0f} {name} a paper"
+        if self._origins[f"{name}_per_paper"] == GIVEN:
+            return f"given: {getattr(self._given, f'{name}_per_paper'):,.0f} {name} a paper"
         size = self._measured.largest
         each = getattr(size, count_name) / size.papers
         what = ""
@@ -130,8 +129,9 @@ class FigureSources:
             line = StraightLine.fit([min(size.papers, papers) for size in sizes], values)
             each, how = line.at(papers), f"a line through {len(sizes)} sizes, at {papers:,} papers"
         cores = self._given.cores
+        processes = counted(cores, "process", "processes")
         source = (
-            f"{what}: {each / 1e6:,.0f} MB a process ({how}), {cores} processes on a machine"
+            f"{what}: {each / 1e6:,.0f} MB a process ({how}), {processes} on a machine"
             f"{self._from(found)}"
         )
         return figure(each * cores, source)

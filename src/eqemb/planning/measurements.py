@@ -16,6 +16,7 @@ measures these two, and the plan says which line is from where. Rows of `merging
 import json
 import os
 import platform
+import re
 import time
 from dataclasses import asdict, dataclass, field, replace
 from importlib import resources
@@ -91,6 +92,12 @@ class Measurements:
     def where(self) -> str:
         """Machine and date, for the lines of a plan."""
         return f"{self.machine}, {self.made}"
+
+    @property
+    def cores(self) -> int:
+        """Cores of the machine; 0 if its description does not say."""
+        found = re.search(r"\b([1-9][0-9]{0,5}) cores?\b", self.machine)
+        return int(found[1]) if found else 0
 
     def save(self, path: Path) -> None:
         """Write the file."""

@@ -22,6 +22,11 @@ class Figure(NamedTuple):
     sources: tuple[str, ...]
 
 
+#: Figures with defaults that are no measurements.
+DEFAULTED = ("cores", "machines", "bandwidth")
+GIVEN, MEASURED, ASSUMED = "given", "measured", "assumed"
+
+
 @dataclass(frozen=True)
 class Assumptions:
     """What the plan is for. What is None is taken from the measurements."""
@@ -34,6 +39,8 @@ class Assumptions:
     machines: int = 1
     bandwidth: float = 1000.0
     """Megabits a second."""
+    defaults: frozenset[str] = frozenset()
+    """Which of `DEFAULTED` nobody gave."""
 
     def __post_init__(self) -> None:
         check_integer("papers", self.papers, high=MOST_PAPERS)
@@ -75,7 +82,8 @@ class LibraryPlan:
     """All stages."""
 
     assumptions: Assumptions
-    from_user: frozenset[str]
+    origins: dict[str, str]
+    """Whether each figure of the assumptions is given, measured or assumed."""
     measurements: Measurements
     totals: dict[str, Figure]
     """Equations, words, distinct words and equations, bytes of the papers."""
@@ -111,8 +119,8 @@ def to_json(plan: LibraryPlan) -> dict[str, Any]:
         "format": "eqemb plan",
         "version": 1,
         "assumptions": {
-            name: {"value": value, "from": "you" if name in plan.from_user else "measured"}
-            for name, value in vars(given).items()
+            name: {"value": getattr(given, name), "from": origin}
+            for name, origin in plan.origins.items()
         },
         "measurements": {
             "made": plan.measurements.made,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from eqemb.library.report import counted
-from eqemb.planning.plan import LibraryPlan, Stage
+from eqemb.planning.plan import ASSUMED, GIVEN, MEASURED, LibraryPlan, Stage
 from eqemb.planning.texts import count, gigabytes, number, span
 
 _HEADS = ("stage", "CPU hours", "GPU hours", "disk", "memory", "runs on", "time")
@@ -26,7 +26,6 @@ def plan_text(plan: LibraryPlan) -> str:
 
 
 def _lines(plan: LibraryPlan) -> Iterator[str]:
-    given = plan.assumptions
     yield from _heading(plan)
     yield ""
     yield from _table(plan)
@@ -48,7 +47,7 @@ def _lines(plan: LibraryPlan) -> Iterator[str]:
     yield from _purchases(plan)
     yield ""
     yield (
-        f"Times assume that {given.cores} cores are always busy, one stage after another, and are"
+        "Times assume that all cores are always busy, one stage after another, and are"
         " those of the machine that was measured; nothing is added for failures."
     )
 
@@ -56,11 +55,7 @@ def _lines(plan: LibraryPlan) -> Iterator[str]:
 def _heading(plan: LibraryPlan) -> Iterator[str]:
     given, measured = plan.assumptions, plan.measurements
     yield f"Plan for {given.papers:,} papers"
-    yield (
-        f"Your figures: {given.papers:,} papers, {given.cores} cores a machine,"
-        f" {counted(given.machines, 'machine')}, {number(given.bandwidth)} Mbit/s"
-        " (change them with options)"
-    )
+    yield from _conditions(plan)
     for name, figure in plan.totals.items():
         shown = gigabytes(figure.value) if name == "source_bytes" else count(figure.value)
         label = {"source_bytes": "papers on disk", "types": "distinct equations"}.get(name, name)
@@ -77,6 +72,24 @@ def _heading(plan: LibraryPlan) -> Iterator[str]:
         f"The largest size measured is {largest.papers:,} papers with {largest.equations:,}"
         f" equations: this plan {reach}; where a stage was measured with more, its lines say so"
     )
+
+
+def _conditions(plan: LibraryPlan) -> Iterator[str]:
+    """The machines and the network, by where these figures are from."""
+    given = plan.assumptions
+    shown = {
+        "machines": counted(given.machines, "machine"),
+        "cores": f"{counted(given.cores, 'core')} a machine",
+        "bandwidth": f"{number(given.bandwidth)} Mbit/s",
+    }
+    for origin in (GIVEN, MEASURED, ASSUMED):
+        names = [name for name in shown if plan.origins[name] == origin]
+        if names:
+            how = ""
+            if origin != GIVEN:
+                how = f" (change with {', '.join(f'--{name}' for name in names)})"
+            values = ", ".join(shown[name] for name in names)
+            yield f"{origin.capitalize()}: {values}{how}"
 
 
 def _table(plan: LibraryPlan) -> Iterator[str]:
@@ -150,8 +163,8 @@ def _most_memory(plan: LibraryPlan) -> Stage:
 def _purchases(plan: LibraryPlan) -> Iterator[str]:
     given = plan.assumptions
     for machines in sorted({*MACHINES, given.machines}):
-        cores = f"{counted(machines, 'machine')} of {given.cores} cores"
-        yield f"  {cores}: {span(plan.hours(machines))}"
+        cores = counted(given.cores, "core")
+        yield f"  {counted(machines, 'machine')} of {cores}: {span(plan.hours(machines))}"
     yield (
         f"  {span(plan.serial_hours)} of it is not shortened by more machines (download, and"
         " stages on one machine or core)"
@@ -168,6 +181,6 @@ def _purchases(plan: LibraryPlan) -> Iterator[str]:
     if gpu:
         cpu = next(stage for stage in plan.stages if stage.name == "train")
         yield (
-            f"  A GPU trains in {span(gpu / 3600)}; {given.cores} cores in"
+            f"  A GPU trains in {span(gpu / 3600)}; {counted(given.cores, 'core')} in"
             f" {span(cpu.hours(given.cores, 1))}, if its threads scale"
         )

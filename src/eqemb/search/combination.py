@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from eqemb.corpus.vocabulary import STOP_WORDS
 from eqemb.errors import UsageError
-from eqemb.search.query import WordQuery, check_ranking
+from eqemb.search.query import EMPTY_QUERY, WordQuery, check_ranking
 
 #: The weight of each part, for a query in words and for one that is an equation.
 WORD_PARTS = {
@@ -50,7 +50,7 @@ def check_words(question: WordQuery, by: str) -> None:
         raise UsageError(
             "the query only excludes words: add words to search for"
             if question.excluded
-            else "the query is empty: give words, or LaTeX between dollars"
+            else EMPTY_QUERY
         )
     if by == "structure" and not question.formulas:
         raise UsageError("ranking by structure needs LaTeX: put it between dollars")

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from eqemb.article import Equation
 from eqemb.arxiv.papers import PaperMetadata
-from eqemb.errors import UsageError
+from eqemb.errors import UsageError, quoted
 from eqemb.formula import Layout
 from eqemb.formula.pattern import is_pattern
 from eqemb.index.vector_index import CentredIndex, normalise
@@ -217,7 +217,7 @@ class Describer:
     def describe(self, query: str, k: int = 10, *, by: str = "all") -> Description:
         """Return the words that describe an equation best."""
         if by not in ("all", "paper"):
-            raise UsageError(f"no description by {by!r}: choose all or paper")
+            raise UsageError(f"no description by {quoted(by)}: choose all or paper")
         return self.describe_equation(self._search.read_equation(query), k, query=query, by=by)
 
     def describe_equation(

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from eqemb.article import Equation
-from eqemb.errors import UsageError
+from eqemb.errors import UsageError, quoted
 from eqemb.formula import Layout
 from eqemb.formula.commands import unescape
 from eqemb.formula.likeness import Outline, outline
@@ -246,7 +246,7 @@ def _match(
         raise UsageError(str(error)) from None
     except OutOfStepsError:
         raise UsageError(
-            f"there are too many ways to match {pattern.to_text()!r} with this equation"
+            f"there are too many ways to match {quoted(pattern.to_text())} with this equation"
         ) from None
     if found is None:
         return Why(query, there, 0.0, {}, words, parts)

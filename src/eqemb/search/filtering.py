@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqemb.article import read_tokens
-from eqemb.errors import UsageError
+from eqemb.errors import UsageError, quoted
 from eqemb.formula import layout
 from eqemb.index.postings import KeyedPostings, in_every
 from eqemb.index.segments import IndexSegment, IndexSegments
@@ -40,7 +40,7 @@ def allowed_equations(
     if filters.section is not None:
         wanted = {stem(word) for word in read_tokens(filters.section)[0]}
         if not wanted:
-            raise UsageError(f"the section filter {filters.section!r} contains no word")
+            raise UsageError(f"the section filter {quoted(filters.section)} contains no word")
         allowed &= _joined(_in_section(part, wanted) for part in segments)
     for latex in filters.has:
         allowed &= structure.containing(layout(latex))[segments.types]
@@ -91,5 +91,5 @@ def _filter_articles(records: LibraryRecords, filters: Filters) -> list[int] | N
         if filters.year is not None:
             raise UsageError(f"no paper of the library has an arXiv id of {filters.year}")
         wanted = filters.collection or filters.article
-        raise UsageError(f"no paper of the library is in {wanted!r}: `eqemb info` lists them")
+        raise UsageError(f"no paper of the library is in {quoted(wanted)}: `eqemb info` lists them")
     return found

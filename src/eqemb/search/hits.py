@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqemb.article import Equation
-from eqemb.errors import UsageError
+from eqemb.errors import UsageError, quoted
 from eqemb.index.definitions import DefinitionIndex
 from eqemb.index.postings import top_k
 from eqemb.index.scope import Scope
@@ -144,7 +144,7 @@ class HitReader:
         """Return the id of an article."""
         found = self.records.key(name)
         if found is None:
-            raise UsageError(f"no article {name!r} in this library")
+            raise UsageError(f"no article {quoted(name)} in this library")
         return found
 
     def hit(self, row: int, parts: dict[str, float], strength: float | None = None) -> Hit:

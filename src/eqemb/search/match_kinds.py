@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from eqemb.errors import UsageError
+from eqemb.errors import UsageError, quoted
 from eqemb.index.scope import Scope
 from eqemb.search.strength import weak_below
 
@@ -64,7 +64,7 @@ def check_kind(kind: str | None) -> str | None:
     """Return a kind of match, checked."""
     if kind is None or kind in MATCH_KINDS:
         return kind
-    raise UsageError(f"no kind of match {kind!r}: choose one of {', '.join(MATCH_KINDS)}")
+    raise UsageError(f"no kind of match {quoted(kind)}: choose one of {', '.join(MATCH_KINDS)}")
 
 
 def word_kinds(

@@ -16,7 +16,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from eqemb.errors import UsageError
+from eqemb.errors import UsageError, quoted
 from eqemb.formula import Layout
 from eqemb.formula.pattern import is_pattern, read_pattern
 from eqemb.index.encoder import EncoderIndex
@@ -132,7 +132,7 @@ class MergedStructure(StructureIndex):
             return super().find(query, allowed, count)
         made = read_pattern(query) if isinstance(query, str) else query
         if made.root is None:
-            raise UsageError(f"{made.latex!r} contains no symbol to search for: give LaTeX")
+            raise UsageError(f"{quoted(made.latex)} contains no symbol to search for: give LaTeX")
         return self.find_in_parts(TypesQuestion(made, count))
 
     def find_in_parts(self, asked: TypesQuestion) -> StructureMatches:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from eqemb.article import Equation
 from eqemb.checks import did_you_mean
-from eqemb.errors import UsageError
+from eqemb.errors import UsageError, quoted
 from eqemb.library.article_names import resolve_article
 from eqemb.library.database import LibraryRecords
 from eqemb.search.query import has_math_sign
@@ -89,8 +89,8 @@ def check_not_article(records: LibraryRecords, text: str) -> None:
     rest = text.strip()[len(head[0]) :]
     if not has_math_sign(rest):
         raise UsageError(
-            f"{text.strip()!r} names the article {head[0]} but no equation: write {head[0]}#4 for"
-            " its fourth equation, or put LaTeX between dollars"
+            f"{quoted(text.strip())} names the article {head[0]} but no equation: write {head[0]}#4"
+            " for its fourth equation, or put LaTeX between dollars"
         )
 
 
@@ -99,4 +99,4 @@ def check_collection(records: LibraryRecords, folder: Path, name: str) -> None:
     known = records.collection_names()
     if name not in known:
         hint = did_you_mean(name, known, "`eqemb info` lists them")
-        raise UsageError(f"no collection {name!r} in {folder}: {hint}")
+        raise UsageError(f"no collection {quoted(name)} in {folder}: {hint}")

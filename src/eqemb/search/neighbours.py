@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqemb.article import read_tokens
-from eqemb.errors import UnknownKeyError, UsageError
+from eqemb.errors import UnknownKeyError, UsageError, quoted
 from eqemb.index.vector_index import normalise
 from eqemb.models.embeddings import Embeddings
 from eqemb.search.describe import Describer
@@ -67,6 +67,8 @@ def nearest_words(model: Embeddings | None, word: str, k: int = 10) -> Neighbour
     """
     if model is None or "alpha_words" not in model.arrays:
         raise UsageError(NO_MODEL)
+    if not word.strip():
+        raise UsageError("the word is empty: give a word of the papers")
     view = model.view("words")
     row = view.key_to_index.get(word.lower())
     if row is None:
@@ -152,7 +154,7 @@ class VectorQuery:
             return np.stack([vector, vector])
         if not isinstance(member, str):
             raise UsageError(
-                f"{member!r} is not a word, equation or unit: give a string, or three symbols"
+                f"{quoted(member)} is not a word, equation or unit: give a string, or three symbols"
             )
         text = member.strip()
         if text.startswith("$") or self._search.find_named(text) is not None:

@@ -12,7 +12,7 @@ from html import escape
 
 from eqemb.article import EQUATION_MARK, Equation
 from eqemb.corpus.vocabulary import STOP_WORDS
-from eqemb.errors import UsageError
+from eqemb.errors import UsageError, quoted
 from eqemb.formula import layout
 from eqemb.formula.running_text import plain_text
 from eqemb.index.definitions import DefinitionIndex, IndexedDefinition, text_stems
@@ -24,6 +24,7 @@ from eqemb.symbols import SURE_FROM, Meaning, Symbol, symbols_of
 
 #: Examples of a line of notation.
 MAX_EXAMPLES = 3
+_NAMED_SYMBOLS = 5  # in a message
 #: Bound variables and indices are shown only where the text defines them.
 _MINOR_ROLES = frozenset(["index", "bound"])
 
@@ -271,12 +272,15 @@ def find_notation(index: DefinitionIndex, query: str, question: WordQuery, k: in
     if question.formula is not None:
         symbols = symbols_of(layout(question.formula))
         if len(symbols) != 1:
-            found = ", ".join(_shown(symbol.latex) for symbol in symbols) or "none"
-            raise UsageError(f"notation takes words or one symbol, but {query!r} has {found}")
+            found = ", ".join(_shown(symbol.latex) for symbol in symbols[:_NAMED_SYMBOLS]) or "none"
+            found += ", ..." if len(symbols) > _NAMED_SYMBOLS else ""
+            raise UsageError(f"notation takes words or one symbol, but {quoted(query)} has {found}")
         return _meanings_of(index, query, symbols[0], k)
     stems = [one for word in question.words if word not in STOP_WORDS for one in text_stems(word)]
+    if not query.strip():
+        raise UsageError("the query is empty: give words, or one symbol in LaTeX")
     if not stems:
-        raise UsageError(f"notation takes words or one symbol, not {query!r}")
+        raise UsageError(f"notation takes words or one symbol, not {quoted(query)}")
     answer = _symbols_for(index, query, stems, k)
     return replace(answer, repairs=tuple(question.notes)) if question.repairs else answer
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from eqemb.article import read_tokens
 from eqemb.checks import year_range
 from eqemb.corpus.vocabulary import STOP_WORDS
-from eqemb.errors import UsageError
+from eqemb.errors import UsageError, quoted
 from eqemb.formula.typed import read_typed
 from eqemb.search.match_kinds import check_kind
 from eqemb.search.query_formulas import split_query
@@ -29,6 +29,8 @@ _LEADING_WORDS = frozenset(
     "equation equations formula formulas expression latex math find show search similar like below"
     " question query please written defined means mean meaning explain".split()
 )
+#: For a query that has nothing to search for.
+EMPTY_QUERY = "the query is empty: give words, or LaTeX between dollar signs"
 #: What makes no formula by itself.
 _NO_SYMBOL = " \t\n,.;:!?'\"$()[]{}\\"
 _MATH_SIGN = re.compile(r"[\\^_{}=+<>|&$]")
@@ -42,7 +44,7 @@ def check_ranking(by: str) -> Ranking:
     for name in RANKINGS:
         if by == name:
             return name
-    raise UsageError(f"no ranking by {by!r}: choose one of {', '.join(RANKINGS)}")
+    raise UsageError(f"no ranking by {quoted(by)}: choose one of {', '.join(RANKINGS)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,4 +223,4 @@ class Filters:
 
 def _check(name: str, value: Any, kind: Any, expected: str) -> None:
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-        raise UsageError(f"{name} must be {expected}, not {value!r}")
+        raise UsageError(f"{name} must be {expected}, not {quoted(value)}")

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from eqemb.article import Equation
 from eqemb.arxiv.papers import PaperMetadata
-from eqemb.errors import UsageError
+from eqemb.errors import UsageError, quoted
 from eqemb.formula import layout
 from eqemb.formula.clean_latex import clean_latex
 from eqemb.formula.running_text import plain_text, printed_text
@@ -438,7 +438,7 @@ def _valid(html: str) -> str:
 def data_frame(records: Iterable[Json], kind: str | None = "pandas") -> Any:
     """Return a data frame of pandas or polars; with None, of the first that is installed."""
     if kind not in (None, "pandas", "polars"):
-        raise UsageError(f"a data frame is of 'pandas' or 'polars', not {kind!r}")
+        raise UsageError(f"a data frame is of 'pandas' or 'polars', not {quoted(kind)}")
     if kind != "polars":
         try:
             import pandas as pd  # type: ignore[import-untyped]

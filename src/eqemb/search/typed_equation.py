@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from eqemb.article import Equation
-from eqemb.errors import UsageError
+from eqemb.errors import UsageError, quoted
 from eqemb.formula import Layout
 from eqemb.formula.pattern import read_pattern
 from eqemb.index.encoder import EncoderIndex
@@ -28,18 +28,20 @@ class EquationQuery(NamedTuple):
 def read_typed_equation(query: str) -> tuple[Layout, WordQuery]:
     """Return the layout of the formula of a query; raises UsageError if it has none, or several."""
     question = parse_query(query)
+    if not query.strip():
+        raise UsageError("the query is empty: give LaTeX, or the name of an equation")
     if question.excluded and not (question.words or question.formulas):
         question = parse_query(f"${query}$")  # -xy is a product here
     if question.words and not question.formulas:
         raise UsageError(
-            f"{query.strip()!r} reads as words, not as an equation: search for it, or put LaTeX"
-            " between dollars"
+            f"{quoted(query.strip())} reads as words, not as an equation: search for it, or put"
+            " LaTeX between dollars"
         )
     if len(question.formulas) > 1:
         raise UsageError(f"the query has {len(question.formulas)} formulas: give one")
     shape = read_pattern("".join(question.formulas))
     if shape.root is None:
-        raise UsageError(f"{query!r} contains no symbol to search for: give LaTeX")
+        raise UsageError(f"{quoted(query)} contains no symbol to search for: give LaTeX")
     return shape, question
 
 

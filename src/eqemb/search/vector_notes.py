@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from eqemb.checks import did_you_mean
+from eqemb.errors import quoted
 from eqemb.index.vectors import VectorSpace
 from eqemb.models.embeddings import Embeddings
 
@@ -10,7 +11,7 @@ from eqemb.models.embeddings import Embeddings
 def no_vector(word: str, model: Embeddings) -> str:
     """Return why a word cannot be compared, and what to do."""
     rare = "rare and short words have none, try another"
-    return f"the model has no vector for {word!r}: {_similar_words(word, model) or rare}"
+    return f"the model has no vector for {quoted(word)}: {_similar_words(word, model) or rare}"
 
 
 def vector_notes(

@@ -7,7 +7,7 @@ definition is not sure, other definitions after it, and one line for the symbols
 from collections.abc import Callable
 
 from eqemb.article import Article, Equation
-from eqemb.errors import UsageError
+from eqemb.errors import UsageError, quoted
 from eqemb.formula import layout
 from eqemb.formula.running_text import plain_text
 from eqemb.search.notation import EquationSymbols, equation_symbols, is_sure
@@ -50,7 +50,7 @@ class SymbolReader:
         if found is None:
             read = self._read_article(article)
             if read is None:
-                raise UsageError(f"article {article!r} is not in the library any more")
+                raise UsageError(f"article {quoted(article)} is not in the library any more")
             found = Glossary(read, self._stored_definitions(article))
             if len(self._glossaries) >= _MAX_GLOSSARIES:
                 del self._glossaries[next(iter(self._glossaries))]

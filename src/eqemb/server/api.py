@@ -1,11 +1,13 @@
 """The API: one URL for each kind of query, all of them GET, so that every answer has a link."""
 
 import asyncio
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi.dependencies.models import Dependant
 
-from eqemb.errors import UsageError
+from eqemb.errors import UsageError, quoted
 from eqemb.library.database import ALL
 from eqemb.search.match_kinds import MATCH_KINDS
 from eqemb.server import schemas
@@ -17,7 +19,7 @@ from eqemb.server.responses import reply
 from eqemb.server.service import MAX_FRAGMENTS, MAX_HITS, Json, Page, Service, encode_json
 
 _ERRORS = {
-    400: "The query is invalid.",
+    400: "The query is invalid, or a parameter is unknown.",
     401: "The server requires a token.",
     404: "Nothing has this name.",
     413: "The request has a body; put the whole query into the URL.",
@@ -28,8 +30,27 @@ _ERRORS = {
     503: "The server is busy; try again.",
     504: "The answer took longer than the time limit.",
 }
+
+
+async def known_parameters(request: Request) -> None:
+    """Refuse a parameter that the address does not have: a misspelt filter would be no filter."""
+    known = dict.fromkeys(_parameters(request.scope["route"].dependant))
+    given = request.query_params.keys() - {*known, "token"}  # the middleware checks tokens
+    if unknown := min(given, default=None):
+        takes = ", ".join(known) or "none"
+        raise UsageError(f"unknown parameter {quoted(unknown)}; the parameters are: {takes}")
+
+
+def _parameters(dependant: Dependant) -> Iterator[str]:
+    """The names of the query parameters of a route, and of what it depends on."""
+    yield from (field.alias for field in dependant.query_params)
+    for part in dependant.dependencies:
+        yield from _parameters(part)
+
+
 router = APIRouter(
     prefix="/v1",
+    dependencies=[Depends(known_parameters)],
     responses={
         status: {"model": schemas.ErrorSchema, "description": text}
         for status, text in _ERRORS.items()

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 
 from starlette.types import Scope
 
-from eqemb.errors import UsageError
+from eqemb.errors import UsageError, quoted
 
 #: Different wrong tokens that a client may send in so many seconds.
 MAX_GUESSES, GUESS_SECONDS = 10, 60.0
@@ -49,7 +49,8 @@ def networks(addresses: Iterable[str]) -> tuple[Network, ...]:
             network = ipaddress.ip_network(each, strict=False)
         except ValueError:
             raise UsageError(
-                f"the proxy must be an IP address or a network such as 10.0.0.0/8, not {each!r}"
+                "the proxy must be an IP address or a network such as 10.0.0.0/8, not"
+                f" {quoted(each)}"
             ) from None
         found.append(network)
         if isinstance(network, ipaddress.IPv4Network):

@@ -9,7 +9,7 @@ from eqemb.errors import UsageError
 from eqemb.formula import layout
 from eqemb.formula.tree import Node, children
 from eqemb.search.names import looks_like_name
-from eqemb.search.query import parse_query
+from eqemb.search.query import EMPTY_QUERY, parse_query
 
 #: Longest query in characters, and deepest nesting of brackets or of LaTeX.
 MAX_QUERY_LENGTH, MAX_QUERY_DEPTH = 2_000, 40
@@ -26,7 +26,7 @@ class MissingError(UsageError):
 def check_query(query: str) -> str:
     """The query itself; raises `UsageError` if it is empty, too long or nested too deeply."""
     if not query.strip():
-        raise UsageError("the query is empty: enter words, or LaTeX between dollar signs")
+        raise UsageError(EMPTY_QUERY)
     if len(query) > MAX_QUERY_LENGTH:
         raise UsageError(
             f"the query has {len(query):,} characters, but at most {MAX_QUERY_LENGTH:,} are allowed"

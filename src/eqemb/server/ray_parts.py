@@ -24,7 +24,7 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from eqemb.errors import UsageError
+from eqemb.errors import UsageError, quoted
 from eqemb.facade.parts import LibraryPart, PartPlace, PartsLibrary, part_places
 from eqemb.index.statistics import LibraryStatistics, library_statistics
 from eqemb.library import ray_connection
@@ -385,11 +385,13 @@ def check_engine(engine: str, parts: int | None = None, replicas: int = 1) -> No
     if engine == LOCAL and (parts is not None or replicas != 1):
         raise UsageError("--parts and --replicas need Ray: add --engine ray, or leave them out")
     if engine not in (LOCAL, RAY) and not engine.startswith(CLUSTER):
-        raise UsageError(f"the engine must be local, ray or ray://HOST, not {engine!r}")
+        raise UsageError(f"the engine must be local, ray or ray://HOST, not {quoted(engine)}")
     if engine.startswith(CLUSTER):
         host, _, port = _address(engine).rpartition(":")
         if not host or not re.fullmatch("[0-9]{1,100}", port):
-            raise UsageError(f"the engine must be local, ray or ray://HOST:PORT, not {engine!r}")
+            raise UsageError(
+                f"the engine must be local, ray or ray://HOST:PORT, not {quoted(engine)}"
+            )
         check_port(engine, int(port))
 
 

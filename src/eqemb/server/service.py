@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from eqemb import __version__
 from eqemb.article import Equation
 from eqemb.corpus.vocabulary import STOP_WORDS
-from eqemb.errors import UnknownKeyError, UsageError
+from eqemb.errors import UnknownKeyError, UsageError, quoted
 from eqemb.facade.equation_map import MapSummary, map_place, map_summary, points
 from eqemb.facade.library import Library
 from eqemb.formula import layout
@@ -68,7 +68,9 @@ class Service:
 
     def __init__(self, library: Library, snippets: str = "full") -> None:
         if snippets not in WORDS_SHOWN:
-            raise UsageError(f"snippets must be one of {', '.join(WORDS_SHOWN)}, not {snippets!r}")
+            raise UsageError(
+                f"snippets must be one of {', '.join(WORDS_SHOWN)}, not {quoted(snippets)}"
+            )
         self.library, self.snippets = library, snippets
         self._reach, self._is_full = WORDS_SHOWN[snippets], snippets == "full"
 
@@ -189,7 +191,7 @@ class Service:
         except UsageError as error:
             raise MissingError(str(error)) from None
         if found is None:
-            raise MissingError(f"{name!r} is not the name of an equation: write ARTICLE#4")
+            raise MissingError(f"{quoted(name)} is not the name of an equation: write ARTICLE#4")
         return found
 
     def brief(self, name: str) -> Json:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from eqemb.article import Equation, read_tokens, tokenize
-from eqemb.errors import UsageError
+from eqemb.errors import UsageError, quoted
 from eqemb.facade.library import Library
 from eqemb.formula import layout
 from eqemb.formula.html import page_mathml
@@ -200,7 +200,7 @@ class SymbolService:
         except UsageError as error:
             raise MissingError(str(error)) from None
         if found is None:
-            raise MissingError(f"{name!r} is not the name of an equation: write ARTICLE#4")
+            raise MissingError(f"{quoted(name)} is not the name of an equation: write ARTICLE#4")
         return found
 
     def _article_name(self, name: str) -> str:

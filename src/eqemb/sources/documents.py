@@ -36,6 +36,7 @@ from eqemb.sources.names import (
     looks_like_paper,
     path_fault,
     safe_path,
+    suffix,
 )
 from eqemb.sources.streams import CHUNK_BYTES, COMPRESSED_BYTES, ENGINES, ByteStream
 
@@ -162,7 +163,10 @@ def is_refused(path: str, cause: str) -> bool:
     """Whether to report something in a folder that is not opened, as it may be a paper."""
     if posixpath.basename(path) == METADATA_FILE or is_manifest(path):
         return True
-    return looks_like_paper(path) if cause == BROKEN_LINK else not is_never_paper(path)
+    if cause != BROKEN_LINK:
+        return not is_never_paper(path)
+    name = posixpath.basename(path)  # without a suffix, it may have been a folder of papers
+    return looks_like_paper(path) or not suffix(name) or any(arxiv_id(name))
 
 
 def is_worth(found: Found, path: str, *, is_beside: bool) -> bool:

@@ -285,6 +285,9 @@ class Folder:
     def files_of(self, root: str) -> tuple[str, ...]:
         """The files of a paper: those in its folder and below, and all files these include.
 
+        Beside other papers, a file that cannot be read is a part of those that include it, and of
+        the one of its name: all others are whole without it.
+
         Raise a `SourceError` if the papers of the folder share so many that reading all would cost
         more than the size of the folder deserves.
         """
@@ -295,7 +298,16 @@ class Folder:
         reached, is_whole = self._inclusions.reach_some([root, *own], home)
         if not is_whole or not self._count_bytes(root, reached):
             raise SourceError("too large", "papers of this folder share too many or large files")
+        if self._here[home] > 1 and (bad := set(filter(self._is_bad, reached))):
+            used = self._inclusions.reach([root], home)
+            used.update(self._namesakes.get(posixpath.splitext(root)[0], ()))
+            reached -= bad - used
         return tuple(sorted(reached, key=lambda path: path.split("/")))
+
+    def _is_bad(self, path: str) -> bool:
+        """Whether `load` cannot read a file: it is no text, or too large, or not accessible."""
+        is_read = path in self.texts and self.texts[path].cause != "unreadable"
+        return not is_read or self._sizes.get(path, 0) > self._limits.file_bytes
 
     def _count_bytes(self, root: str, files: Iterable[str]) -> bool:
         """Whether a paper may be read: all may share files, up to a multiple of their size."""

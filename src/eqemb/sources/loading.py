@@ -17,6 +17,7 @@ from eqemb.sources.found import (
     NO_DOCUMENT,
     OUTSIDE,
     SOURCE_CAUSES,
+    UNSAFE,
     Found,
     Limits,
     Source,
@@ -30,6 +31,8 @@ from eqemb.sources.names import (
     strip_suffixes,
 )
 from eqemb.sources.streams import COMPRESSED_BYTES, ByteStream, Meter, stream_from
+
+_NAMED_MEMBERS = 3  # members of an archive in a message
 
 
 def load(found: Found, limits: Limits = DEFAULTS) -> Source:
@@ -112,6 +115,16 @@ def _no_text(source: Source) -> SourceError:
         for problem in source.problems:
             if problem.cause == cause:
                 return SourceError(SOURCE_CAUSES[cause], problem.detail or problem.file)
+    refused = [
+        f"{problem.file} ({problem.detail})"
+        for problem in source.problems
+        if problem.cause == UNSAFE and is_text_name(problem.file)
+    ]
+    if refused:
+        more = (
+            f" and {len(refused) - _NAMED_MEMBERS:,} more" if len(refused) > _NAMED_MEMBERS else ""
+        )
+        return SourceError(UNSAFE, f"not opened: {', '.join(refused[:_NAMED_MEMBERS])}{more}")
     return SourceError(NO_DOCUMENT, "none of its files is TeX, or a document of another format")
 
 
@@ -120,7 +133,7 @@ def _take(source: Source, member: Member, meter: Meter) -> None:
     path = safe_path(member.name)
     if path is None:
         fault = path_fault(member.name)
-        source.problems.append(Problem("unsafe member", member.name, detail=fault))
+        source.problems.append(Problem(UNSAFE, member.name, detail=fault))
         return
     wanted = is_text_name(path)
     if not path or member.kind == "folder" or wanted is False or is_hidden(path):
@@ -128,7 +141,7 @@ def _take(source: Source, member: Member, meter: Meter) -> None:
     if member.kind != "file":
         if wanted:  # judged by its name: a missing figure is not reported
             detail = f"a {member.kind}, not a file"
-            source.problems.append(Problem("unsafe member", path, detail=detail))
+            source.problems.append(Problem(UNSAFE, path, detail=detail))
     elif member.trouble:
         source.problems.append(Problem(member.trouble, path))
     elif wanted or identify(member.stream.peek(COMPRESSED_BYTES)) == "tex":

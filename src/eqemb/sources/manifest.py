@@ -75,7 +75,8 @@ def read_manifest(path: str) -> TarManifest:
     except OSError as error:
         return TarManifest(found, error.strerror or str(error))
     if incomplete:
-        return TarManifest(found, f"{incomplete:,} entries lack a name, a size or an md5sum")
+        entries = "1 entry has" if incomplete == 1 else f"{incomplete:,} entries have"
+        return TarManifest(found, f"{entries} no name, size or md5sum")
     return TarManifest(found, "" if found else "it lists no tar")
 
 
@@ -186,8 +187,8 @@ class CheckedFile:
         told = self._md5.hexdigest()
         if told != entry.md5:
             return (
-                f"its md5sum is {told}, the manifest says {entry.md5}: its {items:,} papers were"
-                " read, but may be damaged; download it again"
+                f"its md5sum is {told}, the manifest says {entry.md5}: its papers"
+                f" ({items:,} found) may be damaged; download it again"
             )
         if entry.items not in {-1, items}:
             return f"it holds {items:,} papers, the manifest says {entry.items:,}"

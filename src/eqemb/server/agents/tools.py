@@ -10,7 +10,7 @@ from itertools import islice
 
 from eqemb import __version__
 from eqemb.article import Article, Equation
-from eqemb.errors import UsageError
+from eqemb.errors import UsageError, quoted
 from eqemb.facade.indexed import undelimited
 from eqemb.formula.running_text import plain_text, printed_text
 from eqemb.search.citations import Citation, equation_bibtex
@@ -342,7 +342,7 @@ def _named(service: Service, name: str) -> Equation:
     found = service.library.equation(check_query(name))
     if found is None:
         raise MissingError(
-            f"{name!r} is not the id of an equation: ids look like ARTICLE#4; for LaTeX, ask"
+            f"{quoted(name)} is not the id of an equation: ids look like ARTICLE#4; for LaTeX, ask"
             " similar_equations or which_paper_has"
         )
     return found

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from eqemb.errors import UsageError
+from eqemb.errors import UsageError, quoted
 from eqemb.server.service import Json, Page, Service
 from eqemb.server.views.hits import OpenPanels, prose, small_card
 from eqemb.server.views.layout import article_link, link, sentence
@@ -133,7 +133,7 @@ PANELS: Mapping[str, EquationPanel] = {
 def show_panel(service: Service, kind: str, equation: str, query: str | None) -> Html:
     """One panel as HTML."""
     if kind not in PANELS:
-        raise UsageError(f"no panel {kind!r}: choose one of {', '.join(PANELS)}")
+        raise UsageError(f"no panel {quoted(kind)}: choose one of {', '.join(PANELS)}")
     panel = PANELS[kind]
     content = join(panel.lead(service, equation), panel.show(service, equation, query))
     return h("div", content, class_="panel", data_kind=kind, role="region",

@@ -44,9 +44,13 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 @contextmanager
-def new_file(path: Path) -> Iterator[Path]:
-    """Yield the path of a temporary file; on success, it replaces the file at `path`."""
-    path = path.resolve()
+def new_file(path: Path, *, follow_links: bool = False) -> Iterator[Path]:
+    """Yield the path of a temporary file; on success, it replaces the file at `path`.
+
+    A link at `path` is replaced, too, as somebody else may have made it. With `follow_links`, its
+    target is: for files that users name.
+    """
+    path = path.resolve() if follow_links else path.parent.resolve() / path.name
     if path.is_dir():
         raise UsageError(f"{path} is a folder, not a file; choose another path")
     with _temporary_folder(path) as folder:

@@ -16,6 +16,7 @@ from eqemb.index.build import damaged_file
 from eqemb.library.database import open_records
 from eqemb.library.generations import hold_current, next_generation, read_state
 from eqemb.library.integrity import ENCODED, MAP, others_in, part_names, separate_folders
+from eqemb.library.links import LIBRARY_NAMES, find_links
 from eqemb.library.manifest import Manifest
 from eqemb.library.source_record import SOURCES, is_intact
 from eqemb.models.embeddings import Embeddings
@@ -35,11 +36,8 @@ from eqemb.storage.regular_file import NOT_REGULAR, is_special
 VerifyWatch = Callable[[int, int], object]
 #: How often a folder is read that another process replaces meanwhile.
 _READINGS = 3
+_LINK = "is a link, which does not belong in a library"
 _REPORTS = ("report.json", "report.html")
-_KNOWN = {
-    *("library.json", *_REPORTS, "generations", "segments", "vectors"),
-    *("models", "corpus", "splits", "encoded"),
-}
 
 
 @dataclass
@@ -85,8 +83,10 @@ def verify(folder: str | Path, watch: VerifyWatch = lambda _done, _all: None) ->
 
     """
     folder = Path(folder)
-    if special := list(_special_files(folder)):  # reading one might never end
-        return Verification(folder, damage=[Damage(path, f"is {NOT_REGULAR}") for path in special])
+    damage = [Damage(path, f"is {NOT_REGULAR}") for path in _special_files(folder)]
+    damage += [Damage(path, _LINK) for path in find_links(folder)]
+    if damage:  # reading what is there might never end
+        return Verification(folder, damage=damage)
     is_library = (folder / "library.json").exists() or not (folder / "config.json").is_file()
     reader = _FileReader(folder, watch)
     if is_library:
@@ -310,7 +310,7 @@ class _LibraryVerifier:
         others = sorted(
             path.name
             for path in self._home.iterdir()
-            if path.name not in _KNOWN and not path.name.startswith(".")
+            if path.name not in LIBRARY_NAMES and not path.name.startswith(".")
         )
         if others:
             yield f"not part of the library: {', '.join(others[:5])}"

@@ -75,8 +75,8 @@ DEEDS: dict[str, Callable[[], object]] = {
     "fail": fail,
     "talk": talk,
     "exit": lambda: os._exit(7),
-    "kill": lambda: os.kill(os.getpid(), signal.SIGKILL),
-    "crash": lambda: os.kill(os.getpid(), signal.SIGSEGV),
+    "kill": lambda: signal.raise_signal(signal.SIGKILL),
+    "crash": lambda: signal.raise_signal(signal.SIGSEGV),
     "phone": socket.socket,
     "spy": lambda: os.listdir("/"),  # noqa: PTH208
     "slow": lambda: time.sleep(0.6),

@@ -1,8 +1,9 @@
 """Worker process: receives tasks on stdin and sends records on stdout until stdin ends.
 
 `executor.LocalProcesses` starts it. It reads one paper at a time, so that a paper that exhausts
-memory or hangs affects only this process. It has no network, and can read only the folders of the
-papers: files at URLs are fetched by its parent.
+memory or hangs affects only this process. It cannot reach the network, and can read only the
+folders of the papers: files at URLs are fetched by its parent. `storage.confinement` says what
+remains possible.
 """
 
 import contextlib

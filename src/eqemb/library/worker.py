@@ -103,7 +103,7 @@ def main() -> None:
         _limit_memory(memory)
         send(results, active)
         while True:
-            send(results, make_record(receive(tasks), limits))
+            send(results, make_record(receive(tasks), limits).to_values())
 
 
 if __name__ == "__main__":

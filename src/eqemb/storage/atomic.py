@@ -27,6 +27,7 @@ from typing import Any
 from eqemb.errors import EqembError, UsageError, name_path
 from eqemb.storage.locks import has_locks, lock_folder
 from eqemb.storage.removal import remove_folder
+from eqemb.storage.syncing import sync_handle
 
 #: How often Windows is asked to replace a file.
 _ATTEMPTS = 15 if os.name == "nt" else 1
@@ -189,7 +190,7 @@ def sync_tree(folder: Path) -> None:
 
 def _sync_file(path: Path) -> None:
     with path.open("r+b") as file:
-        os.fsync(file.fileno())
+        sync_handle(file.fileno())
 
 
 def sync_folder(folder: Path) -> None:
@@ -201,7 +202,7 @@ def sync_folder(folder: Path) -> None:
     except PermissionError:  # files can be made in a folder that cannot be listed
         return
     try:
-        os.fsync(handle)
+        sync_handle(handle)
     except OSError as error:
         if error.errno not in _NO_SYNC:
             raise

@@ -4,6 +4,7 @@ import json
 import socket
 import subprocess
 import sys
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -72,8 +73,10 @@ def test_numba_reads_no_settings_of_the_current_folder(tmp_path: Path) -> None:
     assert out != "compiled\n"
 
 
+#: The version of Landlock that refuses signals and abstract sockets.
+SCOPES = 6
 ATTEMPTS = r"""
-import ctypes, json, os, socket, subprocess, sys
+import ctypes, json, os, signal, socket, sqlite3, subprocess, sys, threading
 from pathlib import Path
 from eqemb.storage import confinement
 top, without = Path(sys.argv[1]), sys.argv[2].split()
@@ -88,6 +91,14 @@ def connect():
     address = b"\x02\0" + int(sys.argv[3]).to_bytes(2, "big") + bytes([127, 0, 0, 1]) + bytes(8)
     return c.connect(handle, address, 16) == 0
 
+def connect_abstract():
+    address = b"\1\0\0" + sys.argv[4].encode()
+    return c.connect(c.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0), address, len(address)) == 0
+
+def allow(work):
+    return lambda: work() is None
+
+version = c.syscall(444, None, ctypes.c_size_t(0), 1) if sys.platform == "linux" else 0
 attempts = {
     "read own": lambda: (top / "in/own").read_bytes() == b"own",
     "read secret": lambda: (top / "secret").read_bytes(),
@@ -103,29 +114,46 @@ attempts = {
     "start a program": lambda: subprocess.run([sys.executable, "--version"]),
     "start a shell": lambda: os.system("true"),
     "fork": lambda: os.fork(),
+    "send a signal": allow(lambda: os.kill(os.getppid(), 0)),
+    "send a signal to a group": allow(lambda: os.killpg(os.getpgid(os.getppid()), 0)),
+    "send a signal to a thread": allow(lambda: signal.pthread_kill(threading.get_ident(), 0)),
+    "change times": allow(lambda: os.utime(top / "in/own")),
+    "change attributes": allow(lambda: os.setxattr(top / "in/own", "user.a", b"x")),
+    "read attributes": lambda: os.listxattr(top / "secret") is not None,
+    "enter a folder": allow(lambda: os.chdir(top / "in")),
+    "open a database": lambda: sqlite3.connect(top / "in/new"),
     "in C: read own": lambda: c.open(own, os.O_RDONLY) >= 0,
     "in C: read secret": lambda: c.open(secret, os.O_RDONLY) >= 0,
     "in C: write": lambda: c.creat(new, 0o600) >= 0,
     "in C: connect": connect,
+    "in C: connect to an abstract socket": connect_abstract,
+    "in C: send a signal": lambda: c.kill(os.getppid(), 0) == 0,
 }
 done = []
 for name, attempt in attempts.items():
     try:
         if attempt():
             done.append(name)
-    except (OSError, AttributeError):
+    except (OSError, AttributeError, sqlite3.Error):
         pass
-print(json.dumps({"active": active, "done": done}))
+print(json.dumps({"active": active, "done": done, "version": version}))
 """
+
+
+ABSTRACT = socket.AF_UNIX if sys.platform == "linux" else socket.AF_INET
 
 
 def attempt(folder: Path, *without: str) -> dict[str, Any]:
     """Try what a reader must not do, in a confined process without some protections."""
     put(folder, {"in/own": b"own", "secret": b"secret"})
     (folder / "in" / "link").symlink_to(folder / "secret")
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = str(server.getsockname()[1])
-        command = [sys.executable, "-P", "-c", ATTEMPTS, str(folder), " ".join(without), port]
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(ABSTRACT) as local:
+        port, name = str(server.getsockname()[1]), f"eqemb-{uuid.uuid4().hex}"
+        if sys.platform == "linux":
+            local.bind("\0" + name)
+            local.listen()
+        arguments = [str(folder), " ".join(without), port, name]
+        command = [sys.executable, "-P", "-c", ATTEMPTS, *arguments]
         done = subprocess.run(
             command, env=python_environment(), capture_output=True, check=True, timeout=120
         )
@@ -139,8 +167,10 @@ def test_a_confined_process_reads_its_folders_only(tmp_path: Path) -> None:
     allowed = {"read own", "in C: read own"}
     if "Landlock" not in found["active"]:
         allowed |= {"in C: read secret", "in C: write"}
+    if "Landlock" not in found["active"] or found["version"] < SCOPES:
+        allowed |= {"in C: send a signal"}
     if found["active"] == ["audit hook"]:
-        allowed |= {"in C: connect"}
+        allowed |= {"in C: connect", "in C: connect to an abstract socket"}
     assert set(found["done"]) <= allowed
     assert "read own" in found["done"]
 
@@ -152,6 +182,8 @@ def test_each_protection_works_alone(without: str, tmp_path: Path) -> None:
     assert found["active"][-1] == "audit hook"
     in_c = {name for name in found["done"] if name.startswith("in C")}
     assert set(found["done"]) - in_c == {"read own"}
+    if "Landlock" in found["active"] and found["version"] >= SCOPES:
+        assert not in_c & {"in C: send a signal", "in C: connect to an abstract socket"}
 
 
 def test_the_audit_hook_is_enough_for_python(tmp_path: Path) -> None:

@@ -2,15 +2,20 @@
 
 import json
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from eqemb.arxiv.lookup import PaperLookup
-from eqemb.errors import SourceError
+from eqemb.errors import EqembError, SourceError
+from eqemb.facade import update
+from eqemb.facade.equation_map import map_of
 from eqemb.facade.library import Library
+from eqemb.facade.verify import verify
 from eqemb.library import generations
+from eqemb.models import workspace
 from eqemb.sources import discover, load
 from eqemb.sources.manifest import MANIFEST_NAME
 from eqemb.sources.names import METADATA_FILE
@@ -264,3 +269,111 @@ def test_library_of_a_stranger_removes_nothing_elsewhere(
     generations.remove_leftovers(tmp_path / "lib")
     assert set((tmp_path / "out").rglob("*")) == before
     assert (tmp_path / "out/photos/a.jpg").read_bytes() == b"photo"
+
+
+#: Places in a library that could be links, and whether they lead to a folder.
+LINKED = {
+    ".lock": False,
+    "library.json": False,
+    "report.html": False,
+    "report.json": False,
+    "generations": True,
+    "generations/1": True,
+    "generations/1/manifest.json": False,
+    "generations/1/map": True,
+    "generations/2": True,
+    "generations/2/read": True,
+    "generations/2/settings.json": False,
+    "segments": True,
+    "segments/.hidden": True,
+    "vectors": True,
+    "vectors/other": True,
+    "models": True,
+    "models/mine": True,
+    "corpus": True,
+    "splits/all": True,
+    "encoded": True,
+}
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library of one paper, and another paper."""
+    folder = tmp_path_factory.mktemp("linked")
+    put(folder, {"in/a.tex": PAPER, "more/b.tex": PAPER})
+    with pytest.MonkeyPatch.context() as patch:
+        read_inline(patch)
+        Library.read(folder / "in", folder / "lib", jobs=1).close()
+    return folder / "lib"
+
+
+def link(library: Path, place: str, out: Path) -> None:
+    """Put a link into a library in place of something, which is moved to a folder outside."""
+    path, target = library / place, out / "target"
+    out.mkdir()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists():
+        path.rename(target)
+    elif LINKED[place]:
+        put(target, {"read/precious": b"x", "training/precious": b"x"})
+    else:
+        target.write_text("precious")
+    path.symlink_to(target)
+
+
+def content(folder: Path) -> dict[str, bytes | None]:
+    """Return the content of the files below a folder."""
+    files = {path: path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
+    return {str(path.relative_to(folder)): data for path, data in files.items()}
+
+
+@pytest.mark.parametrize("place", LINKED)
+def test_library_with_links_is_not_changed(
+    tmp_path: Path, library: Path, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor is what they lead to, and `verify` names them."""
+    read_inline(monkeypatch)
+    own, out = tmp_path / "lib", tmp_path / "out"
+    shutil.copytree(library, own)
+    link(own, place, out)
+    before = content(tmp_path)
+    for resume in (False, True):
+        with pytest.raises(EqembError, match=f"{place} is a link, and a library is not changed"):
+            update.add_papers(own, [library.parent / "more"], jobs=1, resume=resume)
+    assert content(tmp_path) == before
+    found = verify(own)
+    assert [(found.name(one.path), one.what) for one in found.damage] == [
+        (place, "is a link, which does not belong in a library")
+    ]
+
+
+def test_library_behind_a_link_is_changed(
+    tmp_path: Path, library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Users may link to a whole library."""
+    read_inline(monkeypatch)
+    shutil.copytree(library, tmp_path / "lib")
+    (tmp_path / "link").symlink_to(tmp_path / "lib")
+    more = library.parent / "more"
+    update.add_papers(tmp_path / "link", [more], root=more, jobs=1)
+    with Library.open(tmp_path / "lib") as opened:
+        assert len(list(opened.records.names())) == 2
+    assert verify(tmp_path / "link").is_intact
+
+
+@pytest.mark.parametrize(
+    ("work", "place"), [(workspace.corpus, "corpus"), (map_of, "generations/1/map")]
+)
+def test_nothing_is_computed_through_links(
+    tmp_path: Path, library: Path, work: Callable[[Library], object], place: str
+) -> None:
+    """Training and the map write without changing the library."""
+    shutil.copytree(library, tmp_path / "lib")
+    link(tmp_path / "lib", place, tmp_path / "out")
+    before = content(tmp_path)
+    with (
+        Library.open(tmp_path / "lib") as opened,
+        pytest.raises(EqembError, match=f"{place} is a link"),
+    ):
+        work(opened)
+    assert content(tmp_path) == before

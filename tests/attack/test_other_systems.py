@@ -21,7 +21,7 @@ from eqemb.errors import EqembError
 from eqemb.facade import build, model, update
 from eqemb.library import worker
 from eqemb.planning import usage
-from eqemb.storage import array_file, atomic, locks, memory, process
+from eqemb.storage import array_file, atomic, locks, memory, process, syncing
 from library_changes import make_change, state
 from synthetic import read_inline, start
 
@@ -202,6 +202,32 @@ def test_file_systems_that_cannot_sync_folders(
     monkeypatch.setattr(os, "fsync", refuse(errno.EIO))
     with pytest.raises(OSError, match=os.strerror(errno.EIO)):
         atomic.sync_folder(tmp_path)
+
+
+@pytest.mark.parametrize("is_refused", [False, True])
+def test_the_cache_of_the_disk_is_flushed(
+    is_refused: bool,  # noqa: FBT001
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On macOS, where `fsync` does not; file systems that refuse get the usual call."""
+    fcntl, calls = pytest.importorskip("fcntl"), list[str]()
+
+    def control(handle: int, command: int) -> None:
+        os.fstat(handle)
+        calls.append(f"control {command}")
+        if is_refused:
+            raise OSError(errno.ENOTTY, "not supported")
+
+    mac = SimpleNamespace(**vars(fcntl) | {"F_FULLFSYNC": 51, "fcntl": control})
+    monkeypatch.setattr(syncing, "fcntl", mac)
+    monkeypatch.setattr(os, "fsync", lambda _: calls.append("fsync"))
+    atomic.write_atomically(tmp_path / "a", "text")
+    once = ["control 51", "fsync"] if is_refused else ["control 51"]
+    assert calls == once * 2  # the file and its folder
+    calls.clear()
+    array_file.write_arrays(tmp_path / "b", {"a": np.zeros(3)})
+    assert calls == once
 
 
 def test_a_file_that_is_open_is_replaced_later(

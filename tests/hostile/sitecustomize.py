@@ -5,6 +5,7 @@ The end of a paper's name, after its last dash, says how: reading `3-hang.tex` n
 """
 
 import os
+import pickle
 import resource
 import signal
 import socket
@@ -61,6 +62,19 @@ def fail() -> None:
     raise ZeroDivisionError("of no use to anyone. " * 100)
 
 
+class Code:
+    """Runs code where it is unpickled."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return exec, ("import os; os.environ['EQEMB_TEST_TRACE'] = 'run'",)
+
+
+def send(message: object) -> Callable[[], object]:
+    """Return what sends a message instead of a record."""
+    data = pickle.dumps(message)
+    return lambda: os.write(1, struct.pack("<Q", len(data)) + data)
+
+
 def talk() -> None:
     """Print to stdout, which carries the results, as a library might."""
     print("noise" * 100)  # noqa: T201
@@ -74,9 +88,14 @@ DEEDS: dict[str, Callable[[], object]] = {
     "recurse": recurse,
     "fail": fail,
     "talk": talk,
+    "code": send(Code()),
+    "text": send("text"),
+    "row": send((*[""] * 6, b"", 0.0, None, ((1, ["a"]),), *[()] * 3, None, ())),
+    "noise": lambda: os.write(1, struct.pack("<Q", 5) + b"noise"),
+    "flood": lambda: os.write(1, struct.pack("<Q", 1 << 62)),
     "exit": lambda: os._exit(7),
-    "kill": lambda: os.kill(os.getpid(), signal.SIGKILL),
-    "crash": lambda: os.kill(os.getpid(), signal.SIGSEGV),
+    "kill": lambda: signal.raise_signal(signal.SIGKILL),
+    "crash": lambda: signal.raise_signal(signal.SIGSEGV),
     "phone": socket.socket,
     "spy": lambda: os.listdir("/"),  # noqa: PTH208
     "slow": lambda: time.sleep(0.6),

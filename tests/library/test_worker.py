@@ -7,6 +7,7 @@ import struct
 import sys
 import uuid
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -16,10 +17,11 @@ from eqemb.errors import EqembError, SourceError
 from eqemb.facade.library import Library
 from eqemb.library import worker
 from eqemb.library.executor import WorkerLimits
+from eqemb.library.rows import Record
 from eqemb.library.worker import make_record, read_found
 from eqemb.readers.registry import READERS, FormatReader
 from eqemb.sources import Found, Limits, Source
-from eqemb.storage.messages import receive, send
+from eqemb.storage.messages import receive, receive_values, send
 from synthetic import HAS_PROC, HOSTILE, hostile, hostile_modules, living, papers, start, wait_for
 
 BODY = r"Some words. \begin{equation} x = 1 \end{equation} More words."
@@ -46,6 +48,12 @@ EXPECTED = {
     "18-phone": "internal error: PermissionError: [Errno 13] not allowed here (socket.__new__)",
     "19-spy": "internal error: PermissionError: [Errno 13] not allowed here (os.listdir): '/'",
     "20-honest": "",
+    "21-code": "reader died: it sent an invalid record (it refers to builtins.exec)",
+    "22-text": "reader died: it sent an invalid record (it has other fields)",
+    "23-row": "reader died: it sent an invalid record (equations has another type)",
+    "24-noise": "reader died: it sent an invalid record (UnpicklingError: invalid load key, 'n'.)",
+    "25-flood": "reader died: it sent an invalid record (it has 4,611,686,018,427,387,904 bytes)",
+    "26-honest": "",
 }
 
 
@@ -83,6 +91,12 @@ def test_bad_paper_affects_only_itself(survivors: Library, name: str) -> None:
     assert named == (f"./{name}.tex" if EXPECTED[name] else name)
 
 
+@pytest.mark.usefixtures("survivors")
+def test_worker_runs_no_code_in_its_parent() -> None:
+    """Paper 21 sends code."""
+    assert "EQEMB_TEST_TRACE" not in os.environ
+
+
 def test_records_are_in_the_order_of_papers(survivors: Library) -> None:
     """However long each paper took."""
     rows = survivors.records.rows("SELECT origin FROM sources ORDER BY id")
@@ -92,7 +106,7 @@ def test_records_are_in_the_order_of_papers(survivors: Library) -> None:
 def test_report_counts_causes_of_failures(survivors: Library) -> None:
     """By cause."""
     assert survivors.report["skipped"]["causes"] == {
-        "reader died": 4,
+        "reader died": 9,
         "internal error": 4,
         "out of memory": 1,
         "time limit": 1,
@@ -190,6 +204,31 @@ def test_truncated_message_raises_eof(kept: int) -> None:
     send(stream, "a content of some length")
     with pytest.raises(EOFError):
         receive(io.BytesIO(stream.getvalue()[:kept]))
+
+
+def test_values_are_received_as_they_were_sent() -> None:
+    """No class is needed for them."""
+    values = ("text", b"bytes", 1, 2.5, None, True, ("a", ()), ["b"], {"c": 1}, frozenset((1, 2)))
+    stream = io.BytesIO()
+    send(stream, values)
+    stream.seek(0)
+    assert receive_values(stream, 1_000) == values
+
+
+def test_record_is_received_as_it_was_made() -> None:
+    """Every field."""
+    record = make_record(found(), Limits())
+    assert record.article is not None
+    assert Record.from_values(record.to_values()) == record
+
+
+@pytest.mark.parametrize("field", [field.name for field in fields(Record)])
+def test_record_with_a_value_of_another_type_is_refused(field: str) -> None:
+    """Whichever field it is."""
+    record = make_record(found(), Limits())
+    setattr(record, field, [1])
+    with pytest.raises(ValueError, match=f"^{field} has another type"):
+        Record.from_values(record.to_values())
 
 
 def test_message_length_has_eight_bytes() -> None:

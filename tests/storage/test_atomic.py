@@ -249,3 +249,17 @@ def test_a_lock_is_released_if_its_folder_was_removed(
         if handle is not None:
             with pytest.raises(OSError, match="Bad file descriptor"):
                 os.fstat(handle)
+
+
+@pytest.mark.parametrize("follow", [False, True])
+def test_link_to_a_file(tmp_path: Path, follow: bool) -> None:  # noqa: FBT001
+    """It is replaced itself, or its target is where users name the file."""
+    victim, link = tmp_path / "victim.txt", tmp_path / "link.txt"
+    victim.write_text("precious")
+    link.symlink_to(victim)
+    with atomic.new_file(link, follow_links=follow) as made:
+        made.write_text("new")
+    assert link.read_text() == "new"
+    assert link.is_symlink() == follow
+    assert victim.read_text() == ("new" if follow else "precious")
+    assert len(list(tmp_path.iterdir())) == 2

@@ -41,6 +41,27 @@ def test_lock_is_released(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("_either_lock")
+@pytest.mark.parametrize("name", ["victim.txt", "nothing"])
+def test_link_is_no_lock_file(tmp_path: Path, name: str) -> None:
+    """Its target is neither changed nor created."""
+    (tmp_path / "victim.txt").write_text("precious")
+    (tmp_path / ".lock").symlink_to(tmp_path / name)
+    with pytest.raises(EqembError, match="is a link, not a lock"), locked(tmp_path / ".lock", "it"):
+        pytest.fail("it was locked")
+    assert (tmp_path / "victim.txt").read_text() == "precious"
+    assert not (tmp_path / "nothing").exists()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="filelock truncates its files on Windows")
+def test_lock_file_is_not_truncated(tmp_path: Path) -> None:
+    """It may be a hard link to another file."""
+    (tmp_path / ".lock").write_text("precious")
+    with locked(tmp_path / ".lock", "it"):
+        pass
+    assert (tmp_path / ".lock").read_text() == "precious"
+
+
+@pytest.mark.usefixtures("_either_lock")
 def test_system_errors_name_the_folder(tmp_path: Path) -> None:
     """A full disk is reported without a path by the system."""
     with pytest.raises(OSError, match="full") as caught, locked(tmp_path / ".lock", "it"):

@@ -1,6 +1,7 @@
 """Removing folders: again if that fails, and hidden where nothing may be left."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -59,3 +60,14 @@ def test_nothing_to_remove_is_no_error(tmp_path: Path) -> None:
     """For either function."""
     remove_folder(tmp_path / "none")
     hide_and_remove(tmp_path / "none")
+
+
+@pytest.mark.parametrize("remove", [remove_folder, hide_and_remove])
+def test_of_a_link_only_the_link_is_removed(folder: Path, remove: Callable[[Path], None]) -> None:
+    """Whether it leads to a folder or nowhere."""
+    for target in (folder, folder / "nothing"):
+        link = folder.with_name("link")
+        link.symlink_to(target)
+        remove(link)
+        assert list(folder.parent.iterdir()) == [folder]
+    assert (folder / "file").read_text() == "x"

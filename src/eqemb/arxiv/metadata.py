@@ -4,7 +4,6 @@ A line is written after the paper's file is in place, so that an interrupted run
 """
 
 import json
-import os
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -15,6 +14,7 @@ from eqemb.errors import UsageError
 from eqemb.sources.names import METADATA_FILE
 from eqemb.storage.atomic import new_file
 from eqemb.storage.regular_file import open_regular
+from eqemb.storage.syncing import sync_handle
 
 #: Besides any HTTP status: failures after which a paper is requested again, by the next run too.
 _TEMPORARY = frozenset(("broken archive", "no paper", "no answer"))
@@ -76,7 +76,7 @@ class MetadataFile:
         with self.path.open("a", encoding="utf-8") as file:
             file.write(_line(record))
             file.flush()
-            os.fsync(file.fileno())
+            sync_handle(file.fileno())
 
     def compact(self) -> None:
         """Rewrite the file with one line for each paper."""

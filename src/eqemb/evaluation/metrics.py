@@ -184,7 +184,7 @@ def write_run(path: Path, run: Run, tag: str) -> None:
         for topic in sorted(run)
         for rank, name in enumerate(order(run[topic]), 1)
     ]
-    with atomic.new_file(path) as new:
+    with atomic.new_file(path, follow_links=True) as new:
         new.write_text("".join(lines), encoding="utf-8")
 
 
@@ -203,7 +203,7 @@ def write_qrels(path: Path, grades: Grades) -> None:
         for topic in sorted(grades)
         for name in sorted(grades[topic])
     ]
-    with atomic.new_file(path) as new:
+    with atomic.new_file(path, follow_links=True) as new:
         new.write_text("".join(lines), encoding="utf-8")
 
 

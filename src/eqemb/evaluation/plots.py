@@ -84,7 +84,7 @@ _METADATA = {
 
 
 def _save(figure: Any, path: Path) -> None:
-    with atomic.new_file(path) as new:
+    with atomic.new_file(path, follow_links=True) as new:
         figure.savefig(new, format=path.suffix[1:], dpi=150, metadata=_METADATA[path.suffix])
 
 

@@ -26,6 +26,7 @@ from eqemb.errors import EqembError, UsageError
 from eqemb.facade.map_labels import Array, Floats, Json, label_regions
 from eqemb.index.vector_index import normalise
 from eqemb.library.generations import read_state
+from eqemb.library.links import refuse_links
 from eqemb.search.engine import Search
 from eqemb.storage import atomic
 from eqemb.storage.array_file import open_npy
@@ -167,6 +168,7 @@ def map_of(library: Mapped, *, recompute: bool = False) -> EquationMap:
         stored = stored_map(library)
         if stored is not None and not stored.summary.outdated:
             return stored
+    refuse_links(library.folder)
     made = compute(library.engine, int(library.generation.name))
     state = read_state(library.folder)
     if state is None or str(state["generation"]) != library.generation.name:

@@ -121,7 +121,7 @@ def export_equations(library: Library, path: str | Path, *, replace: bool = Fals
             count, without = count + 1, without + (bool(size) and row["vector"] is None)
             yield row
 
-    with atomic.new_file(path) as made:
+    with atomic.new_file(path, follow_links=True) as made:
         write(made, counted(), size)
     return ExportResult(path, count, without)
 

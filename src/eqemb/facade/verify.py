@@ -16,6 +16,7 @@ from eqemb.index.build import damaged_file
 from eqemb.library.database import open_records
 from eqemb.library.generations import hold_current, next_generation, read_state
 from eqemb.library.integrity import ENCODED, MAP, others_in, part_names, separate_folders
+from eqemb.library.links import LIBRARY_NAMES, find_links
 from eqemb.library.manifest import Manifest
 from eqemb.library.source_record import SOURCES, is_intact
 from eqemb.models.embeddings import Embeddings
@@ -35,10 +36,10 @@ from eqemb.storage.regular_file import NOT_REGULAR, is_special
 VerifyWatch = Callable[[int, int], object]
 #: How often a folder is read that another process replaces meanwhile.
 _READINGS = 3
+_LINK = "is a link, which does not belong in a library"
 _REPORTS = ("report.json", "report.html")
 #: Folders with nothing but folders, each of a generation, a segment, vectors or a model.
 _PLACES = ("generations", "segments", "vectors", "models", "corpus", "splits")
-_KNOWN = {"library.json", *_REPORTS, *_PLACES, ENCODED}
 #: Most files that are not part of the library and named.
 _MOST_OTHERS = 5
 
@@ -86,8 +87,10 @@ def verify(folder: str | Path, watch: VerifyWatch = lambda _done, _all: None) ->
 
     """
     folder = Path(folder)
-    if special := list(_special_files(folder)):  # reading one might never end
-        return Verification(folder, damage=[Damage(path, f"is {NOT_REGULAR}") for path in special])
+    damage = [Damage(path, f"is {NOT_REGULAR}") for path in _special_files(folder)]
+    damage += [Damage(path, _LINK) for path in find_links(folder)]
+    if damage:  # reading what is there might never end
+        return Verification(folder, damage=damage)
     is_library = (folder / "library.json").exists() or not (folder / "config.json").is_file()
     reader = _FileReader(folder, watch)
     if is_library:
@@ -323,7 +326,7 @@ class _LibraryVerifier:
         A folder of parts that no generation lists may be of a change in progress.
         """
         for path in self._home.iterdir():
-            if path.name not in _KNOWN and not path.name.startswith("."):
+            if path.name not in LIBRARY_NAMES and not path.name.startswith("."):
                 yield path.name
         for place in _PLACES:
             for path in (self._home / place).glob("[!.]*"):

@@ -13,7 +13,6 @@ by a few numbers for each equation). All files are read memory-mapped.
 
 import json
 import logging
-import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -48,6 +47,7 @@ from eqemb.storage.array_file import file_hash
 from eqemb.storage.atomic import new_file, new_folder, sync_folder, write_json
 from eqemb.storage.checksums import CHECKSUMS, find_damage, is_sealed, read_checksums
 from eqemb.storage.removal import remove_folder
+from eqemb.storage.syncing import sync_handle
 
 _log = logging.getLogger("eqemb")
 
@@ -208,7 +208,7 @@ def finish_index(folder: Path) -> None:
     write_version(folder)
     for path in folder.iterdir():
         with path.open("rb") as file:
-            os.fsync(file.fileno())
+            sync_handle(file.fileno())
     sync_folder(folder)
 
 

@@ -25,6 +25,7 @@ from eqemb.index.encoder_models import file_name, load_encoder
 from eqemb.index.segments import IndexSegment, IndexSegments
 from eqemb.index.vector_index import VectorIndex, normalise
 from eqemb.library.database import Records
+from eqemb.library.links import refuse_links
 from eqemb.storage import array_file, atomic
 from eqemb.storage.checksums import check_file, is_sealed, read_checksums, seal
 from eqemb.storage.locks import lock_folder
@@ -128,6 +129,8 @@ class EncoderIndex:
         missing = sum(
             len(part) for part, found in zip(self._segments, stored, strict=True) if found is None
         )
+        if missing:
+            refuse_links(self._folder.parent)
         if missing and not is_sealed(self._folder):  # so that files without checksums are new ones
             atomic.make_folders(self._folder)
             _seal(self._folder)

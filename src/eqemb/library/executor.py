@@ -2,7 +2,8 @@
 
 Ingest knows only the `Executor` protocol. `LocalProcesses` runs a pool of worker processes on this
 machine. A worker reads one paper at a time. A paper that crashes its worker, or exceeds the time
-or memory limit, is recorded as skipped, and the worker is replaced.
+or memory limit, is recorded as skipped, and the worker is replaced. So is one whose worker sends
+anything but a record: a paper may have taken it over, and nothing that it sends is run.
 """
 
 import contextlib
@@ -24,7 +25,7 @@ from eqemb.sources import Found, Limits
 from eqemb.sources.fetching import fetched
 from eqemb.sources.remote import is_remote
 from eqemb.storage.memory import available_memory
-from eqemb.storage.messages import receive, send
+from eqemb.storage.messages import MessageError, receive_values, send
 from eqemb.storage.process import python_command, python_environment
 
 
@@ -149,7 +150,11 @@ class _Worker(threading.Thread):
         timer.start()
         try:
             send(process.stdin, found)  # type: ignore[arg-type]
-            record: Record = receive(process.stdout)  # type: ignore[arg-type]
+            values = receive_values(process.stdout, self._pool.memory)  # type: ignore[arg-type]
+            record = Record.from_values(values)
+        except (MessageError, ValueError) as error:
+            self._end_process()
+            return skip(found, "reader died", f"it sent an invalid record ({error})")
         except (EOFError, OSError):
             timed_out = time.monotonic() - started >= seconds
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -174,9 +179,9 @@ class _Worker(threading.Thread):
                 start_new_session=True,  # Ctrl-C is handled by the parent
             )
             send(process.stdin, (settings.limits, self._pool.memory, self._pool.folders))  # type: ignore[arg-type]
-            active = receive(process.stdout)  # type: ignore[arg-type]
+            active = receive_values(process.stdout, self._pool.memory)  # type: ignore[arg-type]
             _log.debug("protections of worker %d: %s", process.pid, ", ".join(active))
-        except (EOFError, OSError) as error:
+        except (MessageError, EOFError, OSError) as error:
             why = getattr(error, "strerror", None) or "it ended at once"
             raise EqembError(
                 f"cannot start a worker process ({why}): free memory or use fewer --jobs, and run"

@@ -351,7 +351,11 @@ def switch(folder: Path, generation: Path) -> None:
 
 
 def seal_again(folder: Path) -> None:
-    """Write the checksums of the current generation again, after its parts were given new ones."""
+    """Write the checksums of the current generation again, after its parts were given new ones.
+
+    A kill between the writes of checksums.json and of library.json leaves a library that counts as
+    damaged: only for libraries that are thrown away, such as those that `planning` measures.
+    """
     state = read_state(folder)
     if state is not None:
         generation = folder / "generations" / str(state["generation"])

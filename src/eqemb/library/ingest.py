@@ -38,6 +38,7 @@ from eqemb.library.generations import (
     switch,
 )
 from eqemb.library.integrity import check_records
+from eqemb.library.links import refuse_links
 from eqemb.library.lookahead import Lookahead
 from eqemb.library.manifest import Segment, segment_folder
 from eqemb.library.papers import keep_left_out, left_out
@@ -222,8 +223,10 @@ def rewrite_segments(
 def write_lock(folder: Path, *, is_new: bool = False) -> Iterator[None]:
     """Lock a library against other writers, and finish what a killed one left undone.
 
+    A library that contains links is refused: what they lead to would be changed.
     With `is_new`, the folder is removed after a failure if there is only the lock in it.
     """
+    refuse_links(folder)
     is_locked = False
     try:
         with locked(folder / ".lock", f"{folder} is being written"):

@@ -6,6 +6,7 @@ it. Each record carries a digest of its content. Times and absolute paths are no
 
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
@@ -80,6 +81,20 @@ class Record:
     """Authors, as JSON, and date; None if neither is known."""
     notation: tuple[tuple[Any, ...], ...] = ()
 
+    def to_values(self) -> tuple[Any, ...]:
+        """Return it as tuples, text, numbers and bytes."""
+        return tuple(getattr(self, name) for name in _RECORD_FIELDS)
+
+    @classmethod
+    def from_values(cls, values: Any) -> "Record":
+        """Return the record that `to_values` gave; raise `ValueError` for anything else."""
+        if type(values) is not tuple or len(values) != len(_RECORD_FIELDS):
+            raise ValueError("it has other fields")
+        for (name, is_valid), value in zip(_RECORD_FIELDS.items(), values, strict=True):
+            if not is_valid(value):
+                raise ValueError(f"{name} has another type")
+        return cls(*values)
+
     @property
     def counts(self) -> ReadCounts:
         """What it adds to the counts of a reading."""
@@ -98,6 +113,49 @@ class Record:
         text = json.dumps(content, ensure_ascii=True, separators=(",", ":"))
         self.digest = hashlib.sha256(text.encode()).digest()
         return self
+
+
+def _is_row(value: Any) -> bool:
+    return type(value) is tuple and _VALUES.issuperset(map(type, value))
+
+
+def _is_rows(value: Any) -> bool:
+    return type(value) is tuple and all(map(_is_row, value))
+
+
+def _is_optional_row(value: Any) -> bool:
+    return value is None or _is_row(value)
+
+
+def _is_forms(value: Any) -> bool:
+    return type(value) is tuple and all(
+        type(form) is tuple
+        and list(map(type, form)) == [str, tuple]
+        and _TEXT_ONLY.issuperset(map(type, form[1]))
+        for form in value
+    )
+
+
+def _is_text(value: Any) -> bool:
+    return type(value) is str
+
+
+#: The types of what a database stores.
+_VALUES: frozenset[type] = frozenset((str, int, float, bytes, bool, type(None)))
+_TEXT_ONLY: frozenset[type] = frozenset((str,))
+#: The fields of a record, and whether a value may be that of a field.
+_RECORD_FIELDS: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(("name", "origin", "collection", "status", "cause", "detail"), _is_text),
+    "digest": lambda value: type(value) is bytes,
+    "seconds": lambda value: type(value) is float,
+    "article": _is_optional_row,
+    "equations": _is_rows,
+    "forms": _is_forms,
+    "problems": _is_rows,
+    "unknown": _is_rows,
+    "publication": _is_optional_row,
+    "notation": _is_rows,
+}
 
 
 def skipped(name: str, origin: str, collection: str, cause: str, detail: str) -> Record:

@@ -1,8 +1,9 @@
 """Worker process: receives tasks on stdin and sends records on stdout until stdin ends.
 
 `executor.LocalProcesses` starts it. It reads one paper at a time, so that a paper that exhausts
-memory or hangs affects only this process. It has no network, and can read only the folders of the
-papers: files at URLs are fetched by its parent.
+memory or hangs affects only this process. It cannot reach the network, and can read only the
+folders of the papers: files at URLs are fetched by its parent. `storage.confinement` says what
+remains possible.
 """
 
 import contextlib
@@ -102,7 +103,7 @@ def main() -> None:
         _limit_memory(memory)
         send(results, active)
         while True:
-            send(results, make_record(receive(tasks), limits))
+            send(results, make_record(receive(tasks), limits).to_values())
 
 
 if __name__ == "__main__":

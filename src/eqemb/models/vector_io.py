@@ -114,7 +114,10 @@ def _opened(path: Path, *, packed: bool) -> Iterator[Any]:
 
 
 def _word2vec(path: Path, table: _VectorTable) -> int:
-    with atomic.new_file(path) as made, _opened(made, packed=path.suffix == ".gz") as file:
+    with (
+        atomic.new_file(path, follow_links=True) as made,
+        _opened(made, packed=path.suffix == ".gz") as file,
+    ):
         file.write(f"{len(table.keys)} {table.vectors.shape[1]}\n".encode())
         _lines(file, table, "%s ", " ")
     return _changed(table.keys, word_safe)
@@ -140,7 +143,10 @@ def _parquet(path: Path, table: _VectorTable) -> int:
     size = table.vectors.shape[1]
     columns = [("key", pa.string()), ("vector", pa.list_(pa.float32(), size))]
     schema = pa.schema(columns, metadata=table.about)
-    with atomic.new_file(path) as made, parquet.ParquetWriter(made, schema) as writer:
+    with (
+        atomic.new_file(path, follow_links=True) as made,
+        parquet.ParquetWriter(made, schema) as writer,
+    ):
         for at, rows in _chunks(table.vectors):
             keys = pa.array(table.keys[at : at + len(rows)], pa.string())
             values = pa.FixedSizeListArray.from_arrays(pa.array(rows.reshape(-1)), size)
@@ -154,7 +160,7 @@ def _safetensors(path: Path, table: _VectorTable) -> int:
         raise UsageError(
             f"{len(table.keys):,} keys are too long for a safetensors header: export as parquet"
         )
-    with atomic.new_file(path) as made:
+    with atomic.new_file(path, follow_links=True) as made:
         array_file.write_arrays(made, {"vectors": np.ascontiguousarray(table.vectors)}, metadata)
     return 0
 

@@ -31,6 +31,7 @@ from eqemb.corpus.vocabulary import STOP_WORDS, Rules
 from eqemb.errors import UsageError
 from eqemb.library.database import ALL
 from eqemb.library.generations import OpenLibrary
+from eqemb.library.links import refuse_links
 from eqemb.models import registry
 from eqemb.models.base import Model, TrainingEstimate
 from eqemb.models.checkpoint import Callback
@@ -82,6 +83,7 @@ def corpus(library: OpenLibrary, choice: CorpusChoice | None = None) -> Corpus:
         raise UsageError(f"no collection {choice.collection!r} in {library.folder}: {hint}")
     path = library.folder / "corpus" / quote(choice.collection, safe=" ") / choice.key(library)
     if not path.exists():
+        refuse_links(library.home)
         left_out = frozenset() if choice.duplicates else _repeated(library, choice.collection)
         articles = _articles(library, choice.collection)
         made = Corpus.build(articles, choice.rules, numbering=choice.numbering, leave_out=left_out)
@@ -128,6 +130,7 @@ def split(
     key = array_file.content_hash(asdict(settings) | {"corpus": of.sha256}, {})[:12]
     path = library.folder / "splits" / quote(collection, safe=" ") / key
     if not path.exists():
+        refuse_links(library.home)
         _save_once(Split.make(of, settings), path)
     return Split.load(path)
 
@@ -247,6 +250,7 @@ class Training:
 
     def run(self, callback: Callback | None = None, *, resume: bool = False) -> Embeddings:
         """Train and save the model; with `resume`, return one with the same settings."""
+        refuse_links(self.library)
         if found := self.check(resume=resume):
             return found
         with reserve_name(self.checkpoint):

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqemb.errors import DamageError, name_path
+from eqemb.storage.syncing import sync_handle
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -79,7 +80,7 @@ def write_arrays(path: Path, arrays: Arrays, metadata: Any = None) -> None:
         for name in order:
             file.write(_bytes(arrays[name]))
         file.flush()
-        os.fsync(file.fileno())
+        sync_handle(file.fileno())
 
 
 def create_arrays(

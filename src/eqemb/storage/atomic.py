@@ -27,6 +27,7 @@ from typing import Any
 from eqemb.errors import EqembError, UsageError, name_path
 from eqemb.storage.locks import has_locks, lock_folder
 from eqemb.storage.removal import remove_folder
+from eqemb.storage.syncing import sync_handle
 
 #: How often Windows is asked to replace a file.
 _ATTEMPTS = 15 if os.name == "nt" else 1
@@ -44,9 +45,13 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 @contextmanager
-def new_file(path: Path) -> Iterator[Path]:
-    """Yield the path of a temporary file; on success, it replaces the file at `path`."""
-    path = path.resolve()
+def new_file(path: Path, *, follow_links: bool = False) -> Iterator[Path]:
+    """Yield the path of a temporary file; on success, it replaces the file at `path`.
+
+    A link at `path` is replaced, too, as somebody else may have made it. With `follow_links`, its
+    target is: for files that users name.
+    """
+    path = path.resolve() if follow_links else path.parent.resolve() / path.name
     if path.is_dir():
         raise UsageError(f"{path} is a folder, not a file; choose another path")
     with _temporary_folder(path) as folder:
@@ -185,7 +190,7 @@ def sync_tree(folder: Path) -> None:
 
 def _sync_file(path: Path) -> None:
     with path.open("r+b") as file:
-        os.fsync(file.fileno())
+        sync_handle(file.fileno())
 
 
 def sync_folder(folder: Path) -> None:
@@ -197,7 +202,7 @@ def sync_folder(folder: Path) -> None:
     except PermissionError:  # files can be made in a folder that cannot be listed
         return
     try:
-        os.fsync(handle)
+        sync_handle(handle)
     except OSError as error:
         if error.errno not in _NO_SYNC:
             raise

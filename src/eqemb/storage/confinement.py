@@ -1,13 +1,23 @@
-"""Take from this process what it does not need: the network, and files outside some folders.
+"""Take from this process what it does not need: the network, other processes and other files.
 
 `confine` applies what the system offers and says what it applied:
 
     network namespace   Linux: a network in which there is nothing
-    Landlock            Linux 5.13 or later: the kernel refuses other files (and TCP, from 6.7)
-    audit hook          everywhere: Python refuses sockets, new processes and other files
+    Landlock            Linux 5.13 or later: the kernel refuses other files; from 6.7, TCP; from
+                        6.12, signals to other processes and abstract Unix sockets
+    audit hook          everywhere: Python refuses sockets, new processes, signals and other files
 
 A hook cannot be removed, but binds only Python code; the other two bind the whole process. None of
 them is required: where one is not permitted, as in some containers, the others remain.
+
+Even with all three, some things are possible with the rights of the user:
+
+    in any code      learn whether a file exists, its size and its times (`stat`)
+    in native code   connect to Unix sockets that have a path, if their servers let the user; enter
+                     other folders; change modes, owners, times and attributes of files; fork,
+                     which gives a process that is as confined; before Linux 6.12, send signals
+
+So bytes can leave through a server on this machine that listens at a path and passes them on.
 """
 
 import ctypes
@@ -25,19 +35,25 @@ _READ_FILE, _READ_FOLDER = 1 << 2, 1 << 3
 #: The accesses to files that Landlock can refuse, by its version.
 _ACCESSES = ((1, (1 << 13) - 1), (2, 1 << 13), (3, 1 << 14))
 _TCP_VERSION, _TCP = 4, 0b11  # bind and connect
+#: Abstract Unix sockets and signals, both of processes outside.
+_SCOPES_VERSION, _REFUSED_SCOPES = 6, 0b11
 #: What the interpreter, its extension modules and the C library may still open.
 _SYSTEM_PLACES = ("/lib", "/lib64", "/usr/lib", "/usr/share/zoneinfo", "/dev/null", "/dev/urandom")
 _REFUSED_EVENTS = (
     *("socket.", "subprocess.", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "os.system"),
     *("os.startfile", "os.putenv", "os.remove", "os.rename", "os.rmdir", "os.mkdir", "os.link"),
     *("os.symlink", "os.truncate", "os.chmod", "os.chown", "shutil.", "pty.", "webbrowser."),
+    *("os.kill", "signal.pthread_kill", "os.chdir", "os.utime", "os.chflags", "sqlite3."),
+    *("os.getxattr", "os.listxattr", "os.setxattr", "os.removexattr"),
 )
 _LISTING_EVENTS = frozenset(("os.listdir", "os.scandir", "os.walk"))
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
 def confine(folders: Sequence[str] | None) -> list[str]:
-    """Give up the network, new processes, writing files, and reading outside some folders.
+    """Give up the network, other processes, writing files, and reading outside some folders.
+
+    The documentation of this module says what remains.
 
     Call it before the process has a second thread. If `folders` is None, any file may be read.
 
@@ -91,7 +107,11 @@ def _leave_network() -> bool:
 
 
 class _Ruleset(ctypes.Structure):
-    _fields_ = (("files", ctypes.c_uint64), ("network", ctypes.c_uint64))
+    _fields_ = (
+        ("files", ctypes.c_uint64),
+        ("network", ctypes.c_uint64),
+        ("scopes", ctypes.c_uint64),
+    )
 
 
 class _Rule(ctypes.Structure):
@@ -105,9 +125,9 @@ def _restrict_files(places: Iterable[str]) -> bool:
     if version < 1:
         return False
     handled = sum(accesses for since, accesses in _ACCESSES if version >= since)
-    has_network = version >= _TCP_VERSION
-    rules = _Ruleset(handled, _TCP if has_network else 0)
-    size = ctypes.c_size_t(16 if has_network else 8)
+    has_network, has_scopes = version >= _TCP_VERSION, version >= _SCOPES_VERSION
+    rules = _Ruleset(handled, _TCP * has_network, _REFUSED_SCOPES * has_scopes)
+    size = ctypes.c_size_t(8 * (1 + has_network + has_scopes))  # older kernels know fewer fields
     ruleset = _call("syscall", _CREATE_RULESET, ctypes.byref(rules), size, 0)
     if ruleset < 0:
         return False

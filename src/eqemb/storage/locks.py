@@ -37,9 +37,10 @@ def _exclusive(path: Path, what: str) -> Iterator[None]:
         with _filelock(path, what):
             yield
         return
-    with path.open("w", encoding="utf-8") as file:
+    handle = _open_lock(path)
+    try:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise _busy(what) from None
         except OSError as error:  # as on a network file system
@@ -47,12 +48,29 @@ def _exclusive(path: Path, what: str) -> Iterator[None]:
                 f"cannot lock {path} ({error.strerror}): choose a folder on another file system"
             ) from None
         yield
+    finally:
+        os.close(handle)
+
+
+def _open_lock(path: Path) -> int:
+    """Open a lock file without changing it, and not through a link: a stranger may have made it."""
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
+    except OSError:
+        _refuse_link(path)
+        raise
+
+
+def _refuse_link(path: Path) -> None:
+    if path.is_symlink():
+        raise EqembError(f"{path} is a link, not a lock file: remove it")
 
 
 @contextlib.contextmanager
 def _filelock(path: Path, what: str) -> Iterator[None]:
     import filelock  # only here: it takes 0.1 s to import
 
+    _refuse_link(path)
     lock = filelock.FileLock(path)
     try:
         lock.acquire(timeout=0)

@@ -1,11 +1,27 @@
-"""Messages between our own processes: pickles on a pipe, each preceded by its length."""
+"""Messages between our own processes: pickles on a pipe, each preceded by its length.
 
+A pickle can run code where it is received. `receive_values` is for what a confined process sends:
+it accepts values of Python's own types alone, such as tuples, text and numbers.
+"""
+
+import io
 import pickle
 import struct
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NoReturn
 
 #: The length of a message, which precedes it.
 MESSAGE_LENGTH = struct.Struct("<Q")
+
+
+class MessageError(Exception):
+    """A process sent what it never should; the text says what."""
+
+
+class _ValueUnpickler(pickle.Unpickler):
+    """Unpickles values of Python's own types, for which no name has to be looked up."""
+
+    def find_class(self, module: str, name: str) -> NoReturn:
+        raise MessageError(f"it refers to {module}.{name}")
 
 
 def pack_message(message: Any) -> bytes:
@@ -27,11 +43,34 @@ def send(stream: BinaryIO, message: Any) -> None:
 
 def receive(stream: BinaryIO) -> Any:
     """Receive one message; raise `EOFError` if the stream ends, even within a message."""
-    head = stream.read(MESSAGE_LENGTH.size)
-    if len(head) < MESSAGE_LENGTH.size:
-        raise EOFError
-    (size,) = MESSAGE_LENGTH.unpack(head)
+    return unpack_message(_read(stream, _read_length(stream)))
+
+
+def receive_values(stream: BinaryIO, most: int) -> Any:
+    """Receive values of Python's own types from a process that is not trusted.
+
+    Raise `EOFError` if the stream ends, and `MessageError` for any other message, and for one of
+    more than `most` bytes.
+    """
+    size = _read_length(stream)
+    if size > most:
+        raise MessageError(f"it has {size:,} bytes")
+    data = _read(stream, size)
+    try:
+        return _ValueUnpickler(io.BytesIO(data)).load()
+    except MessageError:
+        raise
+    except Exception as error:  # noqa: BLE001 - damaged pickles raise errors of many kinds
+        raise MessageError(f"{type(error).__name__}: {error}"[:100]) from None
+
+
+def _read_length(stream: BinaryIO) -> int:
+    size: int = MESSAGE_LENGTH.unpack(_read(stream, MESSAGE_LENGTH.size))[0]
+    return size
+
+
+def _read(stream: BinaryIO, size: int) -> bytes:
     data = stream.read(size)
     if len(data) < size:
         raise EOFError
-    return unpack_message(data)
+    return data

@@ -1,5 +1,7 @@
 """Remove folders that are not needed any more, as far as the system lets us."""
 
+import contextlib
+import os
 import shutil
 import time
 from pathlib import Path
@@ -10,7 +12,14 @@ _TRIES, _PAUSE = 4, 0.01
 
 
 def remove_folder(folder: Path) -> None:
-    """Remove a folder if it exists; what cannot be removed is left."""
+    """Remove a folder if it exists; what cannot be removed is left.
+
+    Of a link, only the link is removed.
+    """
+    if folder.is_symlink():
+        with contextlib.suppress(OSError):
+            folder.unlink()
+        return
     for number in range(_TRIES):
         if number:
             time.sleep(_PAUSE * number)
@@ -24,7 +33,7 @@ def hide_and_remove(folder: Path) -> None:
 
     Hidden files and folders do not count as parts of a library.
     """
-    if folder.exists():
+    if os.path.lexists(folder):
         hidden = folder.with_name(f".{folder.name}")
         remove_folder(hidden)
         remove_folder(folder.rename(hidden))

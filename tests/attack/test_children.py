@@ -55,9 +55,9 @@ def test_commands_run_no_code_of_the_current_folder(hostile_folder: Path) -> Non
 
 #: What a process does with numba: import it as our modules do, and compile a function.
 NUMBA = """
-from eqemb.kernels import loops
+from eqemb.kernels import compiling
 from numba.core import config
-loops.njit(lambda x: x)(1)
+compiling.njit(lambda x: x)(1)
 print(config.CACHE_DIR)
 """
 

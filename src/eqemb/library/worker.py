@@ -20,7 +20,7 @@ from eqemb.readers.registry import read_source
 from eqemb.sources import Found, Limits, load
 from eqemb.sources.names import skipped_name
 from eqemb.storage.confinement import confine
-from eqemb.storage.messages import receive, send
+from eqemb.storage.messages import receive, send, take_stdout
 from eqemb.storage.process import exit_with_parent
 
 try:
@@ -94,8 +94,7 @@ def _limit_memory(most: int) -> None:
 
 def main() -> None:
     """Receive the limits, send the active protections, then read papers until stdin ends."""
-    tasks, results = sys.stdin.buffer, sys.stdout.buffer
-    sys.stdout = sys.stderr  # nothing else may be printed between the messages
+    tasks, results = sys.stdin.buffer, take_stdout()
     with contextlib.suppress(EOFError, KeyboardInterrupt, BrokenPipeError):
         limits, memory, folders = receive(tasks)
         active = confine(folders)  # before there is a second thread

@@ -211,7 +211,7 @@ class ProcessPool:
         while True:
             try:
                 worker = await WorkerProcess.start(self._folder, self._snippets)
-            except (WorkerDiedError, TimeoutError, OSError) as error:
+            except Exception as error:  # noqa: BLE001 - a pool without workers answers nothing
                 _log.warning("cannot start a worker process (%r): trying again", error)
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, MAX_PAUSE)

@@ -23,7 +23,7 @@ from starlette.types import ASGIApp, Message
 from eqemb.server.app import add_agents, make_answering_app
 from eqemb.server.processes import WorkerRequest, WorkerResponse
 from eqemb.server.workers import WorkerPool
-from eqemb.storage.messages import receive, send
+from eqemb.storage.messages import receive, send, take_stdout
 
 
 async def respond(app: ASGIApp, request: WorkerRequest) -> WorkerResponse:
@@ -72,8 +72,7 @@ def _read_requests(stream: BinaryIO, requests: "SimpleQueue[WorkerRequest | str]
 
 def main() -> None:
     """Receive the folder and the snippets setting, send "ready", then answer requests."""
-    source, target = sys.stdin.buffer, sys.stdout.buffer
-    sys.stdout = sys.stderr  # nothing else may be printed between the messages
+    source, target = sys.stdin.buffer, take_stdout()
     folder, snippets = receive(source)
     requests: SimpleQueue[WorkerRequest | str] = SimpleQueue()
     threading.Thread(target=_read_requests, args=(source, requests), daemon=True).start()

@@ -4,9 +4,12 @@ A pickle can run code where it is received. `receive_values` is for what a confi
 it accepts values of Python's own types alone, such as tuples, text and numbers.
 """
 
+import contextlib
 import io
+import os
 import pickle
 import struct
+import sys
 from typing import Any, BinaryIO, NoReturn
 
 #: The length of a message, which precedes it.
@@ -22,6 +25,19 @@ class _ValueUnpickler(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> NoReturn:
         raise MessageError(f"it refers to {module}.{name}")
+
+
+def take_stdout() -> BinaryIO:
+    """Return the pipe of this process for messages.
+
+    What is printed from now on goes to stderr, also what code in C prints: between two messages it
+    would be taken for one.
+    """
+    own = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    with contextlib.suppress(OSError, AttributeError):  # there is no stderr
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    sys.stdout = sys.stderr
+    return own
 
 
 def pack_message(message: Any) -> bytes:

@@ -98,7 +98,9 @@ def equation_terms(search: Search, latex: str) -> tuple[strength.Evidence, Any]:
     query = search.read_equation(f"${latex}$")
     parts = search.parts_for_equation(query, search.segments.live.copy(), EQUATION_PARTS)
     structure, symbols = parts["structure"], len(query.layout.nodes())
-    most = strength.most_similar(structure, search.same_equations(query.layout))
+    same = search.same_equations(query.layout)
+    others = search.every.without(search.segments.live, same)
+    most = strength.most_similar(structure, others)
     evidence = strength.equation_evidence(
         structure, parts.get("words", np.zeros_like(structure)), symbols, most
     )

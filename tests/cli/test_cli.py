@@ -342,7 +342,7 @@ def test_progress_on_a_terminal(tmp_path: Path) -> None:
     os.close(ours)
     assert process.returncode == 0, shown
     assert json.loads(out)["articles"] == 3
-    assert b"papers" in shown
+    assert b"sources" in shown
     assert b"\x1b[" in shown
     assert b"Traceback" not in shown
 

@@ -56,8 +56,8 @@ def test_a_long_formula_is_not_stronger_than_forty_symbols() -> None:
 def test_the_largest_similarity_is_that_of_another_equation() -> None:
     """Without it, the words of a topic tell nothing."""
     structure = np.array([1.0, 0.3, 0.2], np.float32)
-    assert strength.most_similar(structure, np.array([0])) == pytest.approx(0.3)
-    assert strength.most_similar(structure, np.empty(0, int)) == 1
+    assert strength.most_similar(structure, np.array([False, True, True])) == pytest.approx(0.3)
+    assert strength.most_similar(structure, np.ones(3, bool)) == 1
     words = np.ones(3, np.float32)
     assert not strength.equation_evidence(structure, words, 9, 0.0)["topic"].any()
 

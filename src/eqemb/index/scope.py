@@ -42,6 +42,12 @@ class Scope:
         """Return the values of the scope, given those of all rows."""
         return values if self.rows is None else values[self.rows]
 
+    def without(self, live: Array, rows: Array) -> Array:
+        """Return which equations of the scope a library still has, but for those of some rows."""
+        found: Array = self.take(live).copy()
+        found[self.places_of(rows)] = False
+        return found
+
     def rows_at(self, places: Array) -> Array:
         """Return the rows at places of the scope."""
         found: Array = places if self.rows is None else self.rows[places]

@@ -265,7 +265,9 @@ class Search(Scoring):
             parts = scored.parts
             if by == "all" and query.equation is None and not parts["structure"].any():
                 parts = {}  # other parts alone would find equations that share no symbol with it
-            strengths = self.equation_strengths(query, parts, scope.places_of(same))
+            strengths = self.equation_strengths(
+                query, parts, scope.without(self.segments.live, same)
+            )
             return _Weighed(apply_weights(parts, self.equation_weights), strengths, kinds)
 
         hits, matches = self._best(scored, weigh, k, allowed, filters)

@@ -363,15 +363,15 @@ class PartSearch(Search):
             allowed[own] = False
         has_allowed, allowed = bool(allowed.any()), scope.take(allowed)
         same, equal = self.same_equations(shape), self.structure.rewritten(shape)
-        same_places = scope.places_of(same)
-        kinds = equation_kinds(same_places, scope.places_of(equal), len(scope))
+        kinds = equation_kinds(scope.places_of(same), scope.places_of(equal), len(scope))
         if asked.filters is not None:
             limit_kind(allowed, kinds, asked.filters.kind)
         weighted = apply_weights(parts, self.equation_weights)
         strengths, most, others = None, 0.0, 0.0
         if "structure" in parts:
             structure, words = parts["structure"], parts.get("words")
-            most, others = float(structure.max(initial=0)), most_similar(structure, same_places)
+            most = float(structure.max(initial=0))
+            others = most_similar(structure, scope.without(self.segments.live, same))
             of_library = max(others, _most_similar(asked.similar, shape))
             evidence = equation_evidence(structure, words, _size(shape), of_library)
             strengths = strength_of_equation(evidence)
@@ -475,7 +475,7 @@ def _most_similar(similar: SimilarKeys | None, shape: Layout) -> float:
     """Return the largest score of a type that is not that of the equation."""
     if similar is None:
         return 0.0
-    return most_similar(similar.scores, similar.keys == key(shape.canonical()))
+    return most_similar(similar.scores, similar.keys != key(shape.canonical()))
 
 
 def _size(shape: Layout) -> int:

@@ -414,16 +414,16 @@ class Scoring:
         return parts
 
     def equation_strengths(
-        self, query: EquationQuery, parts: Mapping[str, Scores], same: Rows
+        self, query: EquationQuery, parts: Mapping[str, Scores], others: Mask
     ) -> Scores | None:
         """Return the strength of every equation for an equation; None without structure.
 
-        `same` are the places of the equations that are equal to it.
+        `others` are the equations of the library that are not equal to it.
         """
         if "structure" not in parts:
             return None
         symbols = len(query.layout.nodes())
-        most = most_similar(parts["structure"], same)
+        most = most_similar(parts["structure"], others)
         evidence = equation_evidence(parts["structure"], parts.get("words"), symbols, most)
         return strength_of_equation(evidence)
 

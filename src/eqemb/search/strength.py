@@ -103,11 +103,9 @@ def equation_evidence(
     return {**structure_evidence(structure, symbols), "topic": topic}
 
 
-def most_similar(structure: Scores, same: NDArray[Any]) -> float:
-    """Return the largest similarity of an equation, but for the places of those that are equal."""
-    others = structure.copy()
-    others[same] = 0
-    return float(others.max(initial=0))
+def most_similar(structure: Scores, others: NDArray[np.bool_]) -> float:
+    """Return the largest similarity of an equation; a mask has those that are not the query."""
+    return float(structure[others].max(initial=0))
 
 
 # ------------------------------------------------------------ kinds of queries

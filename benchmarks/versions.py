@@ -130,7 +130,7 @@ def main() -> None:
     differ = sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
     unexpected = [name for name in differ if Path(name).name not in VARYING]
     equal = len(old.keys() | new.keys()) - len(differ)
-    shown = f"{count:,} papers, {given.threads} thread(s), least of {given.rounds} rounds\n\n"
+    shown = f"{count:,} papers, threads: {given.threads}, least of {given.rounds} rounds\n\n"
     shown += stage_table(*seconds)
     shown += f"\n{equal} files are equal, {len(differ)} differ; of these"
     shown += f" {len(unexpected)} hold neither a version nor a time.\n"

@@ -263,9 +263,10 @@ def main() -> None:
         draw = QueryGenerator(library, 0)
         addresses = [[draw.address() for _ in range(DRAWN)] for _ in range(options.connections)]
     print(
-        f"{equations:,} equations in {segments} segments; {counted(options.parts, 'part')},"
-        f" {counted(options.replicas, 'replica')} each; {options.connections} connections,"
-        f" {options.seconds:g} s; Python {platform.python_version()}, {os.cpu_count()} cores.\n"
+        f"{equations:,} equations in {counted(segments, 'segment')};"
+        f" {counted(options.parts, 'part')}, {counted(options.replicas, 'replica')} each;"
+        f" {options.connections} connections, {options.seconds:g} s;"
+        f" Python {platform.python_version()}, {os.cpu_count()} cores.\n"
     )
     port = free_port()
     rows = []

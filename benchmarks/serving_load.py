@@ -54,7 +54,7 @@ LIGHT_ADDRESS, HEAVY_ADDRESS = "127.0.0.3", "127.0.0.2"
 #: Light requests that are drawn, in proportion to those that fit between the pauses; rounds of the
 #: kinds of heavy requests. Both are repeated when they run out.
 LIGHT_SHARE, HEAVY_ROUNDS = 1.2, 12
-#: In a URL, stands for a number that is another one every time: nothing comes from the cache.
+#: In a URL, stands for a number that is another one every time: what comes from the cache is cheap.
 NUMBER = "NUMBER"
 #: Seconds for one answer, for opening a connection again, and between the samples of memory.
 ANSWER_TIMEOUT, RECONNECT_PAUSE, SAMPLE_PAUSE = 30.0, 0.05, 5.0
@@ -132,7 +132,14 @@ def heavy_requests(library: Library, draw: QueryGenerator, seed: int) -> list[by
         chosen = random.choice(len(names), min(LISTED, len(names)), replace=False)
         return [("id", names[int(number)]) for number in chosen]
 
-    def at(path: str, values: Any) -> bytes:
+    def at(path: str, values: dict[str, Any]) -> bytes:
+        asked = {
+            name: f"{value} {NUMBER}" if name in ("q", "equation") else value
+            for name, value in values.items()
+        }
+        return get_request(f"{path}?{urlencode(asked)}")
+
+    def page(path: str, values: Any = ()) -> bytes:
         return get_request(f"{path}?{urlencode(values)}&n={NUMBER}")
 
     kinds = [
@@ -143,9 +150,9 @@ def heavy_requests(library: Library, draw: QueryGenerator, seed: int) -> list[by
         lambda: at("/v1/why", {"query": long_latex(draw), "equation": long_latex(draw)}),
         lambda: at("/v1/export.json", {"q": draw.words(), "count": 500}),
         lambda: at("/v1/export.bib", {"q": f"${draw.latex()}$", "count": 500}),
-        lambda: at("/saved", listed()),
+        lambda: page("/saved", listed()),
         lambda: at("/v1/search", {"q": draw.words(), "page": 20, "size": 50}),
-        lambda: at(f"/articles/{quote(longest[int(random.integers(len(longest)))][0])}", {}),
+        lambda: page(f"/articles/{quote(longest[int(random.integers(len(longest)))][0])}"),
         lambda: call_request("describe_equation", equation=long_latex(draw), k=20),
     ]
     return [kind() for _ in range(HEAVY_ROUNDS) for kind in kinds]

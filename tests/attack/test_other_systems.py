@@ -198,10 +198,10 @@ def test_file_systems_that_cannot_sync_folders(
 ) -> None:
     """Files are written all the same; a failing disk is still an error."""
     monkeypatch.setattr(os, "fsync", refuse(code))
-    atomic.sync_folder(tmp_path)
+    syncing.sync_folder(tmp_path)
     monkeypatch.setattr(os, "fsync", refuse(errno.EIO))
     with pytest.raises(OSError, match=os.strerror(errno.EIO)):
-        atomic.sync_folder(tmp_path)
+        syncing.sync_folder(tmp_path)
 
 
 @pytest.mark.parametrize("is_refused", [False, True])

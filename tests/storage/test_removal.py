@@ -71,3 +71,21 @@ def test_of_a_link_only_the_link_is_removed(folder: Path, remove: Callable[[Path
         remove(link)
         assert list(folder.parent.iterdir()) == [folder]
     assert (folder / "file").read_text() == "x"
+
+
+def test_the_hidden_name_is_durable_before_anything_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A power loss leaves the whole folder, or none of this name."""
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "file").touch()
+    synced = []
+
+    def look(folder: Path) -> None:
+        synced.append((folder, sorted(path.as_posix() for path in folder.rglob("*"))))
+
+    monkeypatch.setattr(removal, "sync_folder", look)
+    hide_and_remove(tmp_path / "work")
+    hidden = f"{tmp_path.as_posix()}/.work"
+    assert synced == [(tmp_path, [hidden, f"{hidden}/file"])]
+    assert not any(tmp_path.iterdir())

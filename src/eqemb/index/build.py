@@ -44,10 +44,10 @@ from eqemb.library.manifest import segment_folder
 from eqemb.library.segments import Indexer, SegmentIndex
 from eqemb.models.embeddings import Embeddings
 from eqemb.storage.array_file import file_hash
-from eqemb.storage.atomic import new_file, new_folder, sync_folder, write_json
+from eqemb.storage.atomic import new_file, new_folder, write_json
 from eqemb.storage.checksums import CHECKSUMS, find_damage, is_sealed, read_checksums
 from eqemb.storage.removal import remove_folder
-from eqemb.storage.syncing import sync_handle
+from eqemb.storage.syncing import sync_folder, sync_handle
 
 _log = logging.getLogger("eqemb")
 

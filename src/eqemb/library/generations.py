@@ -33,11 +33,12 @@ from eqemb.library.integrity import APPROXIMATE, library_files, seal_generation
 from eqemb.library.manifest import Manifest
 from eqemb.library.papers import PaperRecords
 from eqemb.library.segments import open_segments, written_segments
-from eqemb.storage.atomic import make_folders, sync_folder, to_json, write_atomically
+from eqemb.storage.atomic import make_folders, to_json, write_atomically
 from eqemb.storage.checksums import OpenedFiles
 from eqemb.storage.locks import hold, remove_unheld
 from eqemb.storage.regular_file import open_regular
 from eqemb.storage.removal import remove_folder
+from eqemb.storage.syncing import sync_folder
 
 #: The end of the names of folders that are being removed.
 _GONE = ".gone"

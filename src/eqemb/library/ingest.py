@@ -54,12 +54,12 @@ from eqemb.storage.atomic import (
     link_file,
     load_json,
     make_folders,
-    sync_folder,
     to_json,
     write_atomically,
 )
 from eqemb.storage.locks import locked
 from eqemb.storage.removal import remove_folder
+from eqemb.storage.syncing import sync_folder
 
 _log = logging.getLogger("eqemb")
 _COMMIT_AFTER = 200  # records that are copied

@@ -33,13 +33,13 @@ from eqemb.library.summary import summarise
 from eqemb.storage.atomic import (
     load_json,
     make_folders,
-    sync_folder,
     sync_tree,
     to_json,
     write_atomically,
 )
 from eqemb.storage.checksums import seal
 from eqemb.storage.removal import hide_and_remove, remove_folder
+from eqemb.storage.syncing import sync_folder
 
 #: Documents of a segment that is read. Memory for building grows with this, not with the library.
 SEGMENT_DOCUMENTS = 1_000

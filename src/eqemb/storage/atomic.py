@@ -10,7 +10,6 @@ what a killed one left. `write_json` is not atomic by itself: it is for files in
 """
 
 import ctypes
-import errno
 import functools
 import itertools
 import json
@@ -27,14 +26,12 @@ from typing import Any
 from eqemb.errors import EqembError, UsageError, name_path
 from eqemb.storage.locks import has_locks, lock_folder
 from eqemb.storage.removal import remove_folder
-from eqemb.storage.syncing import sync_handle
+from eqemb.storage.syncing import sync_folder, sync_handle
 
 #: How often Windows is asked to replace a file.
 _ATTEMPTS = 15 if os.name == "nt" else 1
 #: Seconds until a temporary folder counts as left by a kill where folders cannot be locked.
 _OLD = 86_400.0
-#: What file systems say that cannot sync folders.
-_NO_SYNC = frozenset((errno.EINVAL, errno.ENOTSUP, errno.EBADF))
 
 
 def write_atomically(path: Path, text: str) -> None:
@@ -191,23 +188,6 @@ def sync_tree(folder: Path) -> None:
 def _sync_file(path: Path) -> None:
     with path.open("r+b") as file:
         sync_handle(file.fileno())
-
-
-def sync_folder(folder: Path) -> None:
-    """Make renames in a folder durable, where the system supports it."""
-    if not hasattr(os, "O_DIRECTORY"):  # Windows
-        return
-    try:
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    except PermissionError:  # files can be made in a folder that cannot be listed
-        return
-    try:
-        sync_handle(handle)
-    except OSError as error:
-        if error.errno not in _NO_SYNC:
-            raise
-    finally:
-        os.close(handle)
 
 
 def make_folders(folder: Path) -> None:

@@ -54,7 +54,7 @@ LIGHT_ADDRESS, HEAVY_ADDRESS = "127.0.0.3", "127.0.0.2"
 #: Light requests that are drawn, in proportion to those that fit between the pauses; rounds of the
 #: kinds of heavy requests. Both are repeated when they run out.
 LIGHT_SHARE, HEAVY_ROUNDS = 1.2, 12
-#: In a URL, stands for a number that is another one every time: what comes from the cache is cheap.
+#: In a URL, stands for a number that changes with every request: answers in the cache are cheap.
 NUMBER = "NUMBER"
 #: Seconds for one answer, for opening a connection again, and between the samples of memory.
 ANSWER_TIMEOUT, RECONNECT_PAUSE, SAMPLE_PAUSE = 30.0, 0.05, 5.0

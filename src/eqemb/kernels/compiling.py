@@ -38,7 +38,7 @@ def exact(function: F) -> F:
 def _compiled(function: F, freedom: set[str]) -> F:
     # Python's check for division by zero would prevent vectorisation.
     made = njit(nogil=True, cache=True, error_model="numpy", fastmath=freedom)(function)
-    # There is no public way. Without a file (NUMBA_DISABLE_JIT) there is nothing to mark.
+    # numba has no public way to change the stamp. With NUMBA_DISABLE_JIT there is none.
     kept = getattr(getattr(made, "_cache", None), "_cache_file", None)
     if kept is not None:
         kept._source_stamp = kept._source_stamp, sources_digest()  # noqa: SLF001

@@ -25,7 +25,8 @@ from eqemb.storage.atomic import new_file
 
 CHECKSUMS = "checksums.json"
 CHECKSUMS_VERSION = 1
-#: Bytes that are read at opening: 64 MB take 40 ms. Libraries of 42 papers and theses have 28 MB.
+#: Bytes that are read at opening, which takes hundredths of a second: libraries of 42 papers and
+#: theses have 28 MB.
 READ_AT_OPENING = 64_000_000
 #: What to do about damage, unless the owner of the folder knows better.
 RESTORE = CREATE_AGAIN
